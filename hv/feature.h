@@ -1,0 +1,47 @@
+/*
+ * What this CPU offers, gathered once at start from feature.def.
+ */
+#ifndef HV_FEATURE_H
+#define HV_FEATURE_H
+
+#include "hv/types.h"
+
+enum feature {
+    FEAT_NONE, /* "no gate": always there */
+#define FEATURE(name, ...) FEAT_##name,
+#include "hv/feature.def"
+    FEATURES
+};
+
+enum vendor {
+    VENDOR_NONE,
+    VENDOR_VMX,
+    VENDOR_SVM,
+};
+
+struct caps {
+    u64 has[(FEATURES + 63) / 64]; /* bit n: enum feature n */
+    char cpu[49];                  /* CPUID Fn8000_0002..4 brand string */
+};
+
+/* Where caps_gather() reads: the CPU, or a test's pretence of one. */
+struct cpu_reader {
+    void (*cpuid)(u32 leaf, u32 subleaf, u32 out[4]); /* EAX EBX ECX EDX */
+    u64 (*rdmsr)(u32 index);
+};
+
+/* Reads CPUID and, where CPUID and other MSRs say that they exist, the
+ * capability MSRs: never one that could raise #GP. */
+void caps_gather(struct caps *c);
+void caps_gather_from(struct caps *c, const struct cpu_reader *r);
+
+static inline bool caps_has(const struct caps *c, enum feature f)
+{
+    return f == FEAT_NONE || (c->has[f / 64] >> (f % 64) & 1);
+}
+
+/* "SVM_NRIPS (CPUID.8000000Ah:EDX[3])": how a skip names what is missing.
+ * Writes at most size bytes, NUL included; returns buf. */
+const char *feature_text(enum feature f, char *buf, size_t size);
+
+#endif
