@@ -1,0 +1,151 @@
+# Tollgate. `make help` lists the targets. V=1 shows the commands.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+NASM ?= nasm
+OBJCOPY ?= objcopy
+EFI_INC ?= /usr/include/efi
+EFI_LIB ?= /usr/lib
+B := build
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+# ---- what the image is made of ------------------------------------------
+
+BOOT := boot/efi_main.c boot/config.c
+HV := hv/main.c hv/run.c hv/handlers.c hv/scenario.c hv/exit.c hv/feature.c \
+      hv/insn.c hv/nested.c hv/guest.c hv/bench.c hv/dumper.c \
+      hv/memory.c hv/paging.c hv/desc.c hv/fault.c hv/vectors.asm hv/apic.c \
+      hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
+SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
+       hv/svm/dump.c hv/svm/entry.asm
+VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
+       hv/vmx/dump.c hv/vmx/entry.asm
+TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
+GUEST := guest/entry.asm guest/scenarios/insn.c guest/scenarios/io.c \
+         guest/scenarios/cr.c guest/scenarios/exception.c \
+         guest/scenarios/event.c guest/scenarios/nested.c \
+         guest/scenarios/demo.c guest/scenarios/bench.c
+
+SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))
+OBJ := $(patsubst %,$(B)/image/%.o,$(basename $(SRC)))
+
+# ---- how ----------------------------------------------------------------
+
+WARN := -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion \
+        -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef
+CFLAGS_IMAGE := -std=gnu11 -ffreestanding -fpic -fno-stack-protector \
+        -fno-strict-aliasing -mno-red-zone -mgeneral-regs-only \
+        -fvisibility=hidden -fshort-wchar -O2 -g -fno-omit-frame-pointer \
+        -mno-omit-leaf-frame-pointer -fno-asynchronous-unwind-tables \
+        -fcf-protection=none $(WARN) -I.
+NO_REORDER := $(if $(findstring clang,$(CC)),,-fno-toplevel-reorder)
+CFLAGS_HOST := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I.
+LDFLAGS := -nostdlib -pie --no-dynamic-linker -z text -z norelro \
+        -z noexecstack --fatal-warnings -T linker.ld
+PE_SECTIONS := .text .reloc .rodata .relro .data .guest.text .guest.rodata \
+        .guest.data .dynamic .rela
+
+ELF := $(B)/tollgate.elf
+EFI := $(B)/esp/EFI/BOOT/BOOTX64.EFI
+
+.PHONY: all deps run bench check headers format-check lint clean help
+.DELETE_ON_ERROR:
+
+all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the UEFI image
+
+-include tests/unit/tests.mk
+
+$(EFI): $(ELF)
+	$(call say,EFI,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(OBJCOPY) $(PE_SECTIONS:%=-j %) --target efi-app-x86_64 \
+	    --subsystem=10 $< $@
+
+$(ELF): $(OBJ) linker.ld
+	$(call say,LD,$@)
+	$(Q)$(LD) $(LDFLAGS) $(EFI_LIB)/crt0-efi-x86_64.o $(OBJ) \
+	    $(EFI_LIB)/libgnuefi.a -o $@
+
+$(B)/tollgate.asm: $(ELF)
+	$(Q)objdump -d $< >$@
+$(B)/tollgate.sym: $(ELF)
+	$(Q)nm -n $< >$@
+
+$(B)/image/boot/%.o: CFLAGS_IMAGE += -isystem $(EFI_INC) \
+        -isystem $(EFI_INC)/x86_64 -DGNU_EFI_USE_MS_ABI
+# Scenarios run in the order of their texts.
+$(B)/image/guest/%.o: CFLAGS_IMAGE += $(NO_REORDER)
+$(B)/image/%.o: %.c Makefile
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_IMAGE) -MMD -MP -c $< -o $@
+
+$(B)/image/%.o: %.asm $(B)/asm_offsets.inc Makefile
+	$(call say,NASM,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NASM) -f elf64 -g -F dwarf -Werror -I $(B)/ -MD $(@:.o=.d) $< -o $@
+
+$(B)/asm_offsets.inc: hv/asm_offsets.c Makefile
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_IMAGE) -MMD -MF $(B)/asm_offsets.d -MT $@ -S $< \
+	    -o $(B)/asm_offsets.s
+	$(Q)sed -n 's/.*"->\([A-Z0-9_]*\) \([0-9]*\)".*/\1 equ \2/p' \
+	    $(B)/asm_offsets.s >$@
+	$(Q)test -s $@
+
+-include $(OBJ:.o=.d) $(B)/asm_offsets.d
+
+# ---- running ------------------------------------------------------------
+
+PLATFORM ?= qemu-svm
+ARGS ?=
+
+# Packages first and the build in a make of its own, which then sees them.
+deps:  ## installs the Debian packages that `run` needs
+	$(Q)tools/deps.sh run $(PLATFORM)
+
+run: deps  ## boots it; PLATFORM=bochs-vmx, ARGS='--scenarios cpuid', ...
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)./run-qemu.sh --platform $(PLATFORM) $(ARGS)
+
+bench:  ## what a round trip costs, both vendors side by side
+	$(Q)tools/deps.sh run bochs-vmx
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/bench.sh
+
+check:  ## every test; the last line is the sum
+	$(Q)tests/check.sh
+
+# ---- checks -------------------------------------------------------------
+
+HEADERS := $(sort $(wildcard */*.h */*/*.h))
+SOURCES := $(sort $(wildcard */*.c */*/*.c))
+
+headers:  ## every header compiles alone
+	$(Q)for h in $(filter-out tools/% tests/%,$(HEADERS)); do \
+	    echo "#include \"$$h\"" | $(CC) $(CFLAGS_IMAGE) -fsyntax-only \
+	    -x c - || { echo "$$h does not compile alone" >&2; exit 1; }; done
+	$(Q)for h in $(filter tools/% tests/%,$(HEADERS)); do \
+	    echo "#include \"$$h\"" | $(CC) $(CFLAGS_HOST) -fsyntax-only \
+	    -x c - || { echo "$$h does not compile alone" >&2; exit 1; }; done
+
+format-check:  ## clang-format finds nothing to change
+	$(Q)clang-format --dry-run -Werror $(HEADERS) $(SOURCES)
+
+# comparePointers: section bounds are symbols of the linker's.
+lint:  ## cppcheck and shellcheck
+	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr \
+	    --enable=warning,portability,performance --suppress=missingInclude \
+	    --suppress=missingIncludeSystem --suppress=comparePointers -I. \
+	    $(SOURCES)
+	$(Q)shellcheck $(wildcard *.sh */*.sh .ci/run)
+
+clean:  ## removes build/
+	$(Q)rm -rf $(B)
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | \
+	    expand -t 18
