@@ -1,0 +1,174 @@
+/*
+ * From EXITCODE, EXITINFO1 and EXITINFO2 to struct exit (APM 15.7 to 15.25,
+ * Appendix C), one short function per sort of exit.
+ *
+ * What newer CPUs report (nRIP save 15.7.1, decode assists 15.10), older ones
+ * and QEMU's TCG do not: there hv/insn.c reads it off the instruction.
+ */
+#include "hv/svm/svm.h"
+
+#include "hv/guest.h"
+#include "hv/insn.h"
+#include "hv/lib.h"
+
+/* Decodes the instruction at the guest's RIP; false: not one that exits. */
+static bool decode_insn(struct vcpu *v, struct insn *i)
+{
+    u8 bytes[INSN_MAX_LENGTH];
+    size_t size = sizeof(bytes);
+    const u8 *at = guest_memory(v->exit.rip, size);
+
+    while (!at && --size > 0) /* close to the end of the guest's memory */
+        at = guest_memory(v->exit.rip, size);
+    if (!at)
+        return false;
+    memcpy(bytes, at, size);
+    return insn_decode(i, bytes, size, INSN_64);
+}
+
+/* Is the exit an instruction's, taken in front of it? Then nRIP holds (15.7.1,
+ * 15.12.4 for INT3 and INTO). */
+static bool has_length(u64 code)
+{
+    if (code <= VMEXIT_DR15_WRITE)
+        return true;
+    if (code <= VMEXIT_EXCP31)
+        return code == VMEXIT_EXCP_BP || code == VMEXIT_EXCP_OF;
+    return (code >= VMEXIT_CR0_SEL_WRITE && code < VMEXIT_TASK_SWITCH) ||
+           (code >= VMEXIT_VMRUN && code <= VMEXIT_RDPRU) ||
+           (code >= VMEXIT_INVLPGB && code <= VMEXIT_TLBSYNC) ||
+           code == VMEXIT_IDLE_HLT;
+}
+
+static u8 length(struct vcpu *v, const union vmcb *b)
+{
+    struct insn i;
+
+    if (v->vendor[SLOT_CAPS] & SVM_HAS_NRIPS)
+        return (u8)(b->nrip - b->rip);
+    if (b->exitcode == VMEXIT_IOIO) /* EXITINFO2: the next RIP (15.10.2) */
+        return (u8)(b->exitinfo2 - b->rip);
+    return decode_insn(v, &i) ? i.length : 0;
+}
+
+/* MOV CRn and DRn: the general-purpose register is in EXITINFO1[3:0] with
+ * decode assists (15.8.1), else in ModRM.rm. */
+static u8 moved_gpr(struct vcpu *v, const union vmcb *b)
+{
+    struct insn i;
+
+    if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
+        return b->exitinfo1 & 15;
+    return decode_insn(v, &i) ? i.rm : 0xff;
+}
+
+/* 15.12: the vector is part of the code; EXITINFO1 the error code, for #PF
+ * EXITINFO2 the address. */
+static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
+{
+    const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 |
+                           1u << 14 | 1u << 17 | 1u << 21 | 1u << 29 | 1u << 30;
+    struct exit *e = &v->exit;
+
+    e->info.exception.vector = vector;
+    e->info.exception.has_error = with_error >> (vector & 31) & 1;
+    e->info.exception.error =
+        e->info.exception.has_error ? (u32)b->exitinfo1 : 0;
+    e->info.exception.address =
+        b->exitcode == VMEXIT_EXCP_PF ? b->exitinfo2 : 0;
+}
+
+/* 15.10.2, Figure 15-2. */
+static void decode_io(struct exit *e)
+{
+    e->info.io.port = (u16)(e->raw1 >> IOIO_PORT_SHIFT);
+    e->info.io.size = e->raw1 >> IOIO_SIZE_SHIFT & 7;
+    e->info.io.in = (e->raw1 & IOIO_IN) != 0;
+    e->info.io.string = (e->raw1 & IOIO_STRING) != 0;
+    e->info.io.rep = (e->raw1 & IOIO_REP) != 0;
+}
+
+/* 15.25.6: a page-fault error code, and in bit 32 that it was the access
+ * itself, not the walk of the guest's own tables. No linear address. */
+static void decode_npf(struct exit *e)
+{
+    e->info.npf.gpa = e->raw2;
+    e->info.npf.gla = 0;
+    e->info.npf.gla_valid = false;
+    e->info.npf.final = (e->raw1 & NPF_FINAL) != 0;
+    e->info.npf.access = e->raw1 & NPF_FETCH   ? ACCESS_X
+                         : e->raw1 & NPF_WRITE ? ACCESS_W
+                                               : ACCESS_R;
+}
+
+/* 15.8.2: the linear address in EXITINFO1 with decode assists; the segments
+ * of a 64-bit guest are flat, FS and GS but for their bases. */
+static void decode_invlpg(struct vcpu *v, const union vmcb *b)
+{
+    struct exit *e = &v->exit;
+    u64 gpr[GPRS];
+    struct insn i;
+
+    if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE) {
+        e->info.invlpg.address = b->exitinfo1;
+        return;
+    }
+    if (!decode_insn(v, &i))
+        return; /* the poison stays */
+    memcpy(gpr, v->regs.gpr, sizeof(gpr));
+    gpr[RSP] = b->rsp;
+    e->info.invlpg.address = insn_address(&i, gpr, e->rip + i.length) +
+                             (i.segment == SEG_FS   ? b->fs.base
+                              : i.segment == SEG_GS ? b->gs.base
+                                                    : 0);
+}
+
+static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
+{
+    struct exit *e = &v->exit;
+
+    switch (exit_rows[e->kind].detail) {
+    case DETAIL_cr:
+        e->info.cr.nr = item;
+        e->info.cr.gpr = moved_gpr(v, b);
+        break;
+    case DETAIL_dr:
+        e->info.dr.nr = item;
+        e->info.dr.gpr = moved_gpr(v, b);
+        break;
+    case DETAIL_msr:
+        e->info.msr.index = (u32)v->regs.gpr[RCX];
+        break;
+    case DETAIL_io:
+        decode_io(e);
+        break;
+    case DETAIL_exception:
+        decode_exception(v, b, item);
+        break;
+    case DETAIL_npf:
+        decode_npf(e);
+        break;
+    case DETAIL_invlpg:
+        decode_invlpg(v, b);
+        break;
+    }
+}
+
+void svm_decode(struct vcpu *v)
+{
+    const union vmcb *b = svm_vmcb(v);
+    struct exit *e = &v->exit;
+    u64 code = b->exitcode;
+    u8 item = 0;
+
+    e->code = (u32)code;
+    e->rip = b->rip;
+    e->raw1 = b->exitinfo1;
+    e->raw2 = b->exitinfo2;
+    e->intr = (u32)b->exitintinfo;
+    e->kind = (u8)exit_kind_svm(code, &item);
+    if (code == VMEXIT_MSR) /* one code for both ways (15.11) */
+        e->kind = e->raw1 & MSR_INFO_WRITE ? EXIT_MSR_WRITE : EXIT_MSR_READ;
+    e->length = has_length(code) ? length(v, b) : 0;
+    decode_info(v, b, item);
+}

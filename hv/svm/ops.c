@@ -1,0 +1,216 @@
+/*
+ * The AMD-V back end: struct hv_ops over the VMCB. Sections are those of the
+ * APM volume 2, chapter 15.
+ */
+#include "hv/svm/svm.h"
+
+#include "hv/cpu.h"
+#include "hv/lib.h"
+#include "hv/memory.h"
+#include "hv/msr.h"
+
+static u64 available; /* SVM_HAS_* of this CPU */
+
+/* What the CPU must offer: a comment, a test, a named failure each. */
+static const char *svm_probe(const struct caps *c)
+{
+    /* require SVM itself (15.4) */
+    if (!caps_has(c, FEAT_SVM))
+        return "this CPU has no AMD-V (CPUID Fn8000_0001_ECX[2]): use another "
+               "CPU or CPU model";
+    /* require it not to be disabled (15.30.1): VM_CR.SVMDIS */
+    if (rdmsr(MSR_VM_CR) & VM_CR_SVMDIS)
+        return "AMD-V is disabled (VM_CR.SVMDIS): enable SVM in the firmware "
+               "setup";
+    /* require nested paging (15.25): the only mapping that a guest has */
+    if (!caps_has(c, FEAT_SVM_NP))
+        return "AMD-V here lacks nested paging (CPUID Fn8000_000A_EDX[0]): use "
+               "another CPU, or let the outer hypervisor offer it";
+    return NULL;
+}
+
+/* 15.4: EFER.SVME; 15.30.4: VM_HSAVE_PA is where VMRUN saves the host. */
+static const char *svm_enable(const struct caps *c)
+{
+    wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
+    wrmsr(MSR_VM_HSAVE_PA, phys(pages_alloc(1)));
+    if (caps_has(c, FEAT_SVM_NRIPS))
+        available |= SVM_HAS_NRIPS;
+    if (caps_has(c, FEAT_SVM_DECODE))
+        available |= SVM_HAS_DECODE;
+    return NULL;
+}
+
+static struct vmcb_segment segment(const struct segment *s)
+{
+    struct vmcb_segment out = {s->selector, 0, s->limit, s->base};
+
+    if (s->attr != SEG_UNUSABLE)
+        out.attr = (u16)((s->attr & 0xff) | (s->attr >> 4 & 0xf00));
+    return out;
+}
+
+static void encode_state(union vmcb *b, const struct guest_state *gs)
+{
+    b->es = segment(&gs->seg[SEG_ES]);
+    b->cs = segment(&gs->seg[SEG_CS]);
+    b->ss = segment(&gs->seg[SEG_SS]);
+    b->ds = segment(&gs->seg[SEG_DS]);
+    b->fs = segment(&gs->seg[SEG_FS]);
+    b->gs = segment(&gs->seg[SEG_GS]);
+    b->ldtr = segment(&gs->seg[SEG_LDTR]);
+    b->tr = segment(&gs->seg[SEG_TR]);
+    b->gdtr = (struct vmcb_segment){0, 0, gs->gdt_limit, gs->gdt_base};
+    b->idtr = (struct vmcb_segment){0, 0, gs->idt_limit, gs->idt_base};
+    b->cpl = gs->seg[SEG_SS].attr >> 5 & 3;
+    b->rip = gs->rip;
+    b->rsp = gs->rsp;
+    b->rflags = gs->rflags;
+    b->cr0 = gs->cr0;
+    b->cr3 = gs->cr3;
+    b->cr4 = gs->cr4;
+    b->efer = gs->efer | EFER_SVME; /* must be set (15.5.1) */
+    b->dr6 = DR6_RESET;
+    b->dr7 = gs->dr7;
+    b->g_pat = gs->pat;
+}
+
+static void svm_reset(struct vcpu *v, const struct guest_state *gs)
+{
+    struct svm_area *a = svm_area(v);
+    union vmcb *b;
+
+    if (!a) {
+        a = pages_alloc(sizeof(*a) / PAGE_SIZE);
+        v->vendor[SLOT_VMCB] = phys(a);
+        v->vendor[SLOT_HOST] = phys(&a->host);
+        v->vendor[SLOT_CAPS] = available;
+        __asm__ volatile("vmsave %0" : : "a"(phys(&a->host)) : "memory");
+    }
+    b = &a->vmcb;
+    memset(b, 0, sizeof(*b));
+    svm_controls_reset(a);
+    b->iopm_base = phys(a->iopm);
+    b->msrpm_base = phys(a->msrpm);
+    b->asid = 1; /* 0 is the host's (15.5.1) */
+    b->tlb_control = TLB_FLUSH_ALL;
+    /* RFLAGS.IF of the host decides about physical interrupts, so that a
+     * guest with interrupts off is interrupted, too (15.21.1). */
+    b->v_intr = V_INTR_MASKING;
+    b->np_enable = NP_ENABLE;
+    b->n_cr3 = v->nested_root;
+    encode_state(b, gs);
+}
+
+/* RAX and RSP are in the VMCB; entry.asm switches the others. */
+static void svm_run(struct vcpu *v)
+{
+    union vmcb *b = svm_vmcb(v);
+
+    b->rax = v->regs.gpr[RAX];
+    svm_enter(v);
+    v->regs.gpr[RAX] = b->rax;
+    b->tlb_control = 0;
+    b->eventinj = 0;
+}
+
+/* INT3 and INTO return behind the instruction. Hardware that saves nRIP takes
+ * it from there (15.20); for older one RIP itself must have moved, and with
+ * both equal either kind pushes the same. */
+static void svm_inject(struct vcpu *v, const struct event *e)
+{
+    union vmcb *b = svm_vmcb(v);
+    u64 type = e->type;
+
+    if (type == EVENT_SOFT_EXCEPTION) {
+        type = EVENT_EXCEPTION;
+        b->rip += e->length;
+        b->nrip = b->rip;
+    }
+    b->eventinj = EVENTINJ_VALID | type << EVENTINJ_TYPE_SHIFT | e->vector;
+    if (e->has_error)
+        b->eventinj |= EVENTINJ_ERROR_VALID | (u64)e->error
+                                                  << EVENTINJ_ERROR_SHIFT;
+}
+
+static void svm_advance(struct vcpu *v, u8 length)
+{
+    union vmcb *b = svm_vmcb(v);
+
+    b->rip += length;
+    b->interrupt_shadow = 0;
+}
+
+static u64 *reg_field(struct vcpu *v, enum guest_reg r)
+{
+    union vmcb *b = svm_vmcb(v);
+
+    switch (r) {
+    case REG_RIP:
+        return &b->rip;
+    case REG_RSP:
+        return &b->rsp;
+    case REG_RFLAGS:
+        return &b->rflags;
+    case REG_CR0:
+        return &b->cr0;
+    case REG_CR2:
+        return &b->cr2;
+    case REG_CR3:
+        return &b->cr3;
+    case REG_CR4:
+        return &b->cr4;
+    case REG_DR7:
+        return &b->dr7;
+    case REG_EFER:
+        return &b->efer;
+    default:
+        return NULL;
+    }
+}
+
+/* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. */
+static u64 svm_get(struct vcpu *v, enum guest_reg r)
+{
+    const u64 *field = reg_field(v, r);
+
+    if (!field)
+        return svm_vmcb(v)->v_intr & 0xf;
+    return r == REG_EFER ? *field & ~EFER_SVME : *field;
+}
+
+static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
+{
+    u64 *field = reg_field(v, r);
+
+    if (!field)
+        svm_vmcb(v)->v_intr = (svm_vmcb(v)->v_intr & ~0xfull) | (value & 0xf);
+    else
+        *field = r == REG_EFER ? value | EFER_SVME : value;
+}
+
+static void svm_bare(struct vcpu *v, u64 trips, u64 length)
+{
+    svm_vmcb(v)->rax = v->regs.gpr[RAX];
+    svm_bare_loop(v, trips, length);
+    v->regs.gpr[RAX] = svm_vmcb(v)->rax;
+}
+
+const struct hv_ops svm_ops = {
+    .name = "AMD-V",
+    .vendor = VENDOR_SVM,
+    .probe = svm_probe,
+    .enable = svm_enable,
+    .reset = svm_reset,
+    .arm = svm_arm,
+    .run = svm_run,
+    .decode = svm_decode,
+    .inject = svm_inject,
+    .advance = svm_advance,
+    .get = svm_get,
+    .set = svm_set,
+    .nested_entry = svm_nested_entry,
+    .flush = svm_flush,
+    .dump = svm_dump,
+    .bare = svm_bare,
+};

@@ -1,0 +1,173 @@
+/*
+ * One virtual CPU, as the neutral code sees it, and the seam to the vendor.
+ */
+#ifndef HV_VCPU_H
+#define HV_VCPU_H
+
+#include "hv/exit.h"
+#include "hv/feature.h"
+
+struct ring;
+struct run;
+
+/* Why a run of the guest ended. */
+enum stop {
+    STOP_NONE,
+    STOP_DONE,       /* the guest made its last hypercall */
+    STOP_FINAL,      /* an exit after which there is no guest any more */
+    STOP_ABORT,      /* the guest took an exception that it did not expect */
+    STOP_TIMEOUT,    /* the watchdog's interrupt came */
+    STOP_UNEXPECTED, /* an exit that nobody handles, or a failed entry */
+    STOP_LIMIT,      /* too many exits */
+};
+
+/* General-purpose registers, in the order of enum gpr; the entry stubs load
+ * and save them (offsets generated into build/asm_offsets.inc). */
+struct regs {
+    u64 gpr[GPRS];
+};
+
+/* Guest registers that live in the VMCS or the VMCB. */
+enum guest_reg {
+    REG_RIP,
+    REG_RSP,
+    REG_RFLAGS,
+    REG_CR0,
+    REG_CR2,
+    REG_CR3,
+    REG_CR4,
+    REG_CR8,
+    REG_DR7,
+    REG_EFER,
+};
+
+enum seg { SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR };
+#define SEGS 8
+
+struct segment {
+    u16 selector;
+    u16 attr; /* bits 0-7 type,S,DPL,P; 12-15 AVL,L,D/B,G (SDM 25.4.1);
+                 SEG_UNUSABLE: null */
+    u32 limit;
+    u64 base;
+};
+#define SEG_UNUSABLE 0xffffu
+
+/* The whole state a vCPU starts from; the back end only encodes it. */
+struct guest_state {
+    u64 rip, rsp, rflags, cr0, cr3, cr4, efer, dr7, pat;
+    struct segment seg[SEGS]; /* indexed by enum seg */
+    u64 gdt_base, idt_base;
+    u32 gdt_limit, idt_limit;
+};
+
+/* What the path from exit to entry did; travels in the hvm:vmentry event. */
+#define PATH_FLAGS(F)                                                          \
+    F(ADVANCED) /* RIP moved past the instruction */                           \
+    F(WROTE)    /* guest registers or MSRs were written */                     \
+    F(INJECT)   /* an event is injected at this entry */                       \
+    F(MAPPED)   /* the nested tables changed */                                \
+    F(FLUSH)    /* guest translations are dropped at this entry */             \
+    F(HOSTIRQ)  /* the host took an interrupt on the way */                    \
+    F(FIRST)    /* first entry after a reset */
+enum path_bit {
+#define F(name) PATH_BIT_##name,
+    PATH_FLAGS(F)
+#undef F
+};
+enum path_flag {
+#define F(name) PATH_##name = 1 << PATH_BIT_##name,
+    PATH_FLAGS(F)
+#undef F
+};
+
+/* Event types, SDM 25.8.3 Table 25-17; AMD's TYPE uses 0, 2, 3, 4 alike. */
+enum event_type {
+    EVENT_INTR = 0,
+    EVENT_NMI = 2,
+    EVENT_EXCEPTION = 3,
+    EVENT_SOFT_INT = 4,
+    EVENT_SOFT_EXCEPTION = 6, /* INT3, INTO: AMD-V injects these as 3 */
+};
+
+struct event {
+    u8 type; /* enum event_type */
+    u8 vector;
+    bool has_error;
+    u8 length; /* instruction length, soft types only */
+    u32 error;
+};
+
+struct vcpu {
+    struct regs regs; /* first: the stubs address it from the vCPU pointer */
+    u64 vendor[4];    /* the back end's own: control block, its physical... */
+    const struct hv_ops *ops;
+    struct ring *ring;
+    u64 exit_tsc; /* stamped first thing after the exit */
+    u16 path;     /* PATH_* since the exit */
+    struct exit exit;
+    struct run *run; /* scenario being observed, NULL: none */
+    u8 stop;         /* enum stop */
+    u64 *device;     /* cells of enum device_cell, emulated */
+    u64 nested_root; /* physical address of the top nested table */
+};
+
+/*
+ * The seam. One constant instance per vendor, chosen once by CPUID. A back
+ * end decodes and encodes; it holds no policy and writes no trace.
+ */
+struct hv_ops {
+    const char *name; /* "VT-x", "AMD-V" */
+    enum vendor vendor;
+
+    /* The requirements, one by one. NULL when this CPU can run us, else one
+     * line that says what is missing and what to do about it. */
+    const char *(*probe)(const struct caps *c);
+
+    /* Switches the extension on for this CPU. NULL or one line, as above. */
+    const char *(*enable)(const struct caps *c);
+
+    /* Allocates once, then (each call) encodes a fresh vCPU: state gs, no
+     * optional intercept armed, nested paging on at v->nested_root. */
+    void (*reset)(struct vcpu *v, const struct guest_state *gs);
+
+    /* Arms (or disarms) the exits of a kind; item is the CR or DR number,
+     * vector, port or MSR index where the kind has one. False when this
+     * vendor has no such control (VT-x: reads of CR0). */
+    bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+
+    /* Enters the guest and comes back at the next exit, v->exit_tsc set. */
+    void (*run)(struct vcpu *v);
+
+    /* Fills v->exit from the control block. */
+    void (*decode)(struct vcpu *v);
+
+    /* Queues an event for the next entry. */
+    void (*inject)(struct vcpu *v, const struct event *e);
+
+    /* RIP += length; clears the interrupt shadow (SDM 27.3.1.5, APM 15.21.5).
+     */
+    void (*advance)(struct vcpu *v, u8 length);
+
+    u64 (*get)(struct vcpu *v, enum guest_reg r);
+    void (*set)(struct vcpu *v, enum guest_reg r, u64 value);
+
+    /* A nested-paging entry for physical address pa with ACCESS_* rights;
+     * table: it points to the next level. 0 rights give a not-present one. */
+    u64 (*nested_entry)(u64 pa, u32 access, bool table);
+
+    /* Drops cached guest and nested translations before the next entry. */
+    void (*flush)(struct vcpu *v);
+
+    /* Prints the whole control block, for a failed entry or a host fault. */
+    void (*dump)(struct vcpu *v);
+
+    /* The bare minimum for comparison (bench): `trips` round trips with all
+     * general-purpose registers switched and RIP advanced by `length`, no
+     * decode, no trace, no handler. */
+    void (*bare)(struct vcpu *v, u64 trips, u64 length);
+};
+
+extern const struct hv_ops vmx_ops, svm_ops;
+
+#endif
