@@ -1,0 +1,313 @@
+/*
+ * From a VM exit to struct exit. A VMREAD costs, so only those fields are
+ * read that the manual defines for the reason (SDM 28.2).
+ */
+#include "hv/vmx/vmx.h"
+
+#include "hv/cpu.h"
+
+/* What the CPU reports with a basic exit reason, beside the reason itself. */
+#define LEN  1u /* VM-exit instruction length (SDM 28.2.5) */
+#define QUAL 2u /* exit qualification (SDM 28.2.1) */
+#define GPA  4u /* guest-physical address */
+#define INFO 8u /* more to decode: decode_info() */
+
+/* clang-format off */
+static const u8 reports[] = {
+    [0]  = INFO,        /* exception or NMI */
+    [1]  = INFO,        /* external interrupt */
+    [4]  = QUAL,        /* SIPI */
+    [9]  = QUAL | INFO, /* task switch */
+    [10] = LEN,         /* CPUID */
+    [11] = LEN,         /* GETSEC */
+    [12] = LEN,         /* HLT */
+    [13] = LEN,         /* INVD */
+    [14] = LEN | QUAL | INFO, /* INVLPG */
+    [15] = LEN,         /* RDPMC */
+    [16] = LEN,         /* RDTSC */
+    [17] = LEN,         /* RSM */
+    [18] = LEN,         /* VMCALL */
+    [19] = LEN | QUAL,  /* VMCLEAR */
+    [20] = LEN,         /* VMLAUNCH */
+    [21] = LEN | QUAL,  /* VMPTRLD */
+    [22] = LEN | QUAL,  /* VMPTRST */
+    [23] = LEN | QUAL,  /* VMREAD */
+    [24] = LEN,         /* VMRESUME */
+    [25] = LEN | QUAL,  /* VMWRITE */
+    [26] = LEN,         /* VMXOFF */
+    [27] = LEN | QUAL,  /* VMXON */
+    [28] = LEN | QUAL | INFO, /* control-register access */
+    [29] = LEN | QUAL | INFO, /* MOV DR */
+    [30] = LEN | QUAL | INFO, /* I/O instruction */
+    [31] = LEN | INFO,  /* RDMSR */
+    [32] = LEN | INFO,  /* WRMSR */
+    [36] = LEN | QUAL,  /* MWAIT */
+    [39] = LEN,         /* MONITOR */
+    [40] = LEN,         /* PAUSE */
+    [44] = QUAL | INFO, /* APIC access */
+    [45] = QUAL,        /* virtualized EOI */
+    [46] = LEN | QUAL | INFO, /* GDTR or IDTR access */
+    [47] = LEN | QUAL | INFO, /* LDTR or TR access */
+    [48] = QUAL | GPA | INFO, /* EPT violation */
+    [49] = GPA | INFO,  /* EPT misconfiguration */
+    [50] = LEN | QUAL,  /* INVEPT */
+    [51] = LEN,         /* RDTSCP */
+    [53] = LEN | QUAL,  /* INVVPID */
+    [54] = LEN,         /* WBINVD, WBNOINVD */
+    [55] = LEN,         /* XSETBV */
+    [56] = QUAL,        /* APIC write */
+    [57] = LEN,         /* RDRAND */
+    [58] = LEN | QUAL,  /* INVPCID */
+    [59] = LEN,         /* VMFUNC */
+    [60] = LEN,         /* ENCLS */
+    [61] = LEN,         /* RDSEED */
+    [62] = QUAL | INFO, /* page-modification log full */
+    [63] = LEN | QUAL,  /* XSAVES */
+    [64] = LEN | QUAL,  /* XRSTORS */
+    [65] = LEN,         /* PCONFIG */
+    [66] = QUAL | GPA | INFO, /* SPP-related event */
+    [67] = LEN,         /* UMWAIT */
+    [68] = LEN,         /* TPAUSE */
+    [69] = LEN,         /* LOADIWKEY */
+    [70] = LEN,         /* ENCLV */
+    [72] = LEN | QUAL,  /* ENQCMD PASID failure */
+    [73] = LEN | QUAL,  /* ENQCMDS PASID failure */
+    [75] = QUAL,        /* instruction timeout */
+    [76] = LEN,         /* SEAMCALL */
+    [77] = LEN,         /* TDCALL */
+    [78] = LEN | QUAL,  /* RDMSRLIST */
+    [79] = LEN | QUAL,  /* WRMSRLIST */
+    [80] = LEN | QUAL,  /* URDMSR */
+    [81] = LEN | QUAL,  /* UWRMSR */
+    [84] = LEN | QUAL,  /* RDMSR, immediate form */
+    [85] = LEN | QUAL,  /* WRMSRNS, immediate form */
+};
+/* clang-format on */
+
+/*
+ * The short way: the kind of an exit that reports its length and no more, 0
+ * for the others. Most instructions are like that, and for them decode() is
+ * three VMREADs and a look-up.
+ */
+static u8 plain_kinds[ARRAY_SIZE(reports)];
+
+void vmx_decode_init(void)
+{
+    for (u32 reason = 0; reason < ARRAY_SIZE(reports); reason++)
+        if (reports[reason] == LEN)
+            plain_kinds[reason] = (u8)exit_kind_vmx(reason);
+}
+
+/* The instruction whose event delivery the exit interrupted: its length is
+ * reported for the soft types, and for nothing else (SDM 28.2.5). */
+static u8 delivery_length(void)
+{
+    u32 info = (u32)vmread(VMCS_IDT_VECTORING_INFO);
+    u32 type = INTR_TYPE(info);
+
+    if ((info & INTR_VALID) &&
+        (type == EVENT_SOFT_INT || type == INTR_TYPE_PRIVILEGED_SOFT ||
+         type == EVENT_SOFT_EXCEPTION))
+        return (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    return 0;
+}
+
+/* Reason 0, SDM 28.2.2 (Information for VM Exits Due to Vectored Events). */
+static void decode_exception(struct exit *e)
+{
+    u8 vector, type;
+
+    e->intr = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+    vector = INTR_VECTOR(e->intr);
+    type = INTR_TYPE(e->intr);
+    if (type == EVENT_NMI) {
+        e->kind = EXIT_NMI;
+        return;
+    }
+    e->kind = EXIT_EXCEPTION;
+    if (type == EVENT_SOFT_EXCEPTION || type == INTR_TYPE_PRIVILEGED_SOFT)
+        e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    else
+        e->length = delivery_length();
+    e->info.exception.vector = vector;
+    e->info.exception.has_error = (e->intr & INTR_HAS_ERROR) != 0;
+    e->info.exception.error = e->info.exception.has_error
+                                  ? (u32)vmread(VMCS_EXIT_INTERRUPTION_ERROR)
+                                  : 0;
+    /* #DB: what DR6 would get; #PF: the linear address; else nothing. */
+    if (vector == VECTOR_DB || vector == VECTOR_PF)
+        e->raw1 = vmread(VMCS_EXIT_QUALIFICATION);
+    e->info.exception.address = vector == VECTOR_PF ? e->raw1 : 0;
+}
+
+/* SDM Table 28-3. */
+static void decode_cr(struct exit *e)
+{
+    static const u8 kinds[] = {
+        [QUAL_CR_TO] = EXIT_CR_WRITE,
+        [QUAL_CR_FROM] = EXIT_CR_READ,
+        [QUAL_CR_CLTS] = EXIT_CLTS,
+        [QUAL_CR_LMSW] = EXIT_LMSW,
+    };
+
+    e->kind = kinds[QUAL_CR_ACCESS(e->raw1)];
+    e->info.cr.nr = QUAL_CR_NUMBER(e->raw1);
+    e->info.cr.gpr = QUAL_CR_GPR(e->raw1);
+}
+
+/* SDM Table 28-4. */
+static void decode_dr(struct exit *e)
+{
+    e->kind = e->raw1 & QUAL_DR_FROM ? EXIT_DR_READ : EXIT_DR_WRITE;
+    e->info.dr.nr = QUAL_DR_NUMBER(e->raw1);
+    e->info.dr.gpr = QUAL_DR_GPR(e->raw1);
+}
+
+/* SDM Table 28-5. */
+static void decode_io(struct exit *e)
+{
+    e->info.io.port = QUAL_IO_PORT(e->raw1);
+    e->info.io.size = QUAL_IO_SIZE(e->raw1);
+    e->info.io.in = (e->raw1 & QUAL_IO_IN) != 0;
+    e->info.io.string = (e->raw1 & QUAL_IO_STRING) != 0;
+    e->info.io.rep = (e->raw1 & QUAL_IO_REP) != 0;
+}
+
+/* SDM Table 28-7; a misconfiguration has the address alone. */
+static void decode_ept(struct exit *e, bool violation)
+{
+    e->info.npf.gpa = e->raw2;
+    e->info.npf.gla_valid = violation && (e->raw1 & QUAL_EPT_GLA_VALID);
+    e->info.npf.gla =
+        e->info.npf.gla_valid ? vmread(VMCS_GUEST_LINEAR_ADDRESS) : 0;
+    e->info.npf.final =
+        e->info.npf.gla_valid && (e->raw1 & QUAL_EPT_FINAL) != 0;
+    e->info.npf.access = violation ? QUAL_EPT_ACCESS(e->raw1) : 0;
+    e->length = delivery_length();
+}
+
+/* Reasons 46 and 47, SDM 28.2.5: which of four instructions. */
+static void decode_table(struct exit *e, bool system)
+{
+    static const u8 kinds[2][4] = {
+        {EXIT_SGDT, EXIT_SIDT, EXIT_LGDT, EXIT_LIDT},
+        {EXIT_SLDT, EXIT_STR, EXIT_LLDT, EXIT_LTR},
+    };
+    u32 info = (u32)vmread(VMCS_EXIT_INSTRUCTION_INFO);
+
+    e->kind = kinds[system][INFO_TABLE_INSTRUCTION(info)];
+}
+
+static void decode_info(struct vcpu *v, u32 reason)
+{
+    struct exit *e = &v->exit;
+
+    switch (reason) {
+    case REASON_EXCEPTION_NMI:
+        decode_exception(e);
+        break;
+    case REASON_EXTERNAL_INT: /* valid only with acknowledge-on-exit */
+        e->intr = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+        break;
+    case REASON_TASK_SWITCH: /* by an instruction, or by an event's gate */
+        e->length = QUAL_TASK_SOURCE(e->raw1) != QUAL_TASK_GATE
+                        ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH)
+                        : delivery_length();
+        break;
+    case REASON_INVLPG:
+        e->info.invlpg.address = e->raw1;
+        break;
+    case REASON_CR_ACCESS:
+        decode_cr(e);
+        break;
+    case REASON_DR_ACCESS:
+        decode_dr(e);
+        break;
+    case REASON_IO:
+        decode_io(e);
+        break;
+    case REASON_RDMSR:
+    case REASON_WRMSR:
+        e->info.msr.index = (u32)v->regs.gpr[RCX];
+        break;
+    case REASON_GDTR_IDTR:
+    case REASON_LDTR_TR:
+        decode_table(e, reason == REASON_LDTR_TR);
+        break;
+    case REASON_EPT_VIOLATION:
+    case REASON_EPT_MISCONFIG:
+        decode_ept(e, reason == REASON_EPT_VIOLATION);
+        break;
+    default: /* APIC access, log full, SPP: in the middle of a delivery? */
+        e->length = delivery_length();
+        break;
+    }
+}
+
+/*
+ * The entry did not begin (SDM 27.1, 27.2): no exit, no reason, the guest's
+ * state untouched. The code cannot be taken for a reason; its low half is the
+ * VM-instruction error (SDM 31.4), 0 for VMfailInvalid: no current VMCS.
+ */
+static void decode_vmfail(struct vcpu *v)
+{
+    struct exit *e = &v->exit;
+    u64 error = 0;
+
+    v->vendor[SLOT_VMFAIL] = 0;
+    if (!vmread_checked(VMCS_VM_INSTRUCTION_ERROR, &error))
+        error = 0;
+    e->kind = EXIT_ENTRY_INVALID;
+    e->code = 0xffff0000u | (u32)error;
+    e->raw1 = error;
+    e->rip = error ? vmread(VMCS_GUEST_RIP) : 0;
+    e->length = 0;
+    e->raw2 = 0;
+    e->intr = 0;
+}
+
+/* Any exit but the plain instructions, failed entries too. */
+static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
+{
+    struct exit *e = &v->exit;
+    u32 basic = reason & REASON_BASIC;
+    u8 what = basic < ARRAY_SIZE(reports) ? reports[basic] : 0;
+
+    if (reason & REASON_ENTRY_FAILED)
+        what = QUAL; /* SDM 27.8; the launch state stays as it was */
+    else
+        v->vendor[SLOT_LAUNCHED] = 1;
+    e->kind = (u8)exit_kind_vmx(basic);
+    e->length = what & LEN ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH) : 0;
+    if (what & QUAL)
+        e->raw1 = vmread(VMCS_EXIT_QUALIFICATION);
+    if (what & GPA)
+        e->raw2 = vmread(VMCS_GUEST_PHYSICAL_ADDRESS);
+    if (what & INFO)
+        decode_info(v, basic);
+}
+
+void vmx_decode(struct vcpu *v)
+{
+    struct exit *e = &v->exit;
+    u32 reason;
+
+    if (UNLIKELY(v->vendor[SLOT_VMFAIL])) {
+        decode_vmfail(v);
+        return;
+    }
+    reason = (u32)vmread(VMCS_EXIT_REASON);
+    e->code = reason;
+    e->rip = vmread(VMCS_GUEST_RIP);
+    e->raw1 = 0;
+    e->raw2 = 0;
+    e->intr = 0;
+    /* A reason with flags above its basic part is out of range here. */
+    if (UNLIKELY(reason >= ARRAY_SIZE(reports) || !plain_kinds[reason])) {
+        decode_rest(v, reason);
+        return;
+    }
+    v->vendor[SLOT_LAUNCHED] = 1;
+    e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    e->kind = plain_kinds[reason];
+}
