@@ -1,0 +1,161 @@
+/*
+ * A scenario: one short piece of text that says what the host arms, what the
+ * guest does and what must be seen. Registered by being written: SCENARIO()
+ * puts a pointer to it into the linker's set `scenarios`.
+ *
+ *     GUEST(hlt, AT(hlt, 1) "hlt\n")
+ *     SCENARIO(hlt, HLT, .arm = {{EXIT_HLT}},
+ *              .expect = {{EXIT_HLT, 1, .length = 1}});
+ *
+ * Unless .final is set, the guest's code falls into guest_done, the hypercall
+ * that ends a scenario: it is an implied last exit.
+ */
+#ifndef GUEST_SCENARIO_H
+#define GUEST_SCENARIO_H
+
+#include "guest/guest.h"
+#include "hv/vcpu.h"
+
+/* One exit that must come, in this place of the order. */
+struct expect {
+    u8 kind;       /* enum exit_kind */
+    u8 at;         /* RIP is label n, set by AT(id, n); 0: see rip */
+    u8 item;       /* CR or DR number, vector, where the row has several */
+    u8 vendor;     /* enum vendor; 0: on both */
+    u8 length;     /* of the instruction; 0: the exit reports none */
+    u8 until;      /* RIP from label `at` up to label `until` */
+    bool any_rip;  /* the architecture leaves the state undefined */
+    bool has_info; /* compare info, too */
+    u64 rip;       /* RIP, when it is not at a label */
+    union exit_info info;
+};
+
+/* What must hold when the scenario has ended: the guest's view. */
+enum see_what {
+    SEE_NOTHING,
+    SEE_GPR,    /* index: enum gpr */
+    SEE_REG,    /* index: enum guest_reg; value: bits changed since reset */
+    SEE_SAME,   /* index: enum gpr; value: enum guest_reg that it equals */
+    SEE_DEVICE, /* index: enum device_cell */
+    SEE_SEEN,   /* index: u64 in struct guest_seen */
+    SEE_RIP,    /* struct guest_seen's rip is label `index` */
+    SEE_PROBE,  /* index: u64 in the probe page */
+};
+struct see {
+    u8 what, index;
+    u64 value;
+};
+#define GPR(r, v)                                                              \
+    {                                                                          \
+        SEE_GPR, r, v                                                          \
+    }
+#define CHANGED(r, v)                                                          \
+    {                                                                          \
+        SEE_REG, REG_##r, v                                                    \
+    }
+#define SAME(g, r)                                                             \
+    {                                                                          \
+        SEE_SAME, g, REG_##r                                                   \
+    }
+#define DEVICE(c, v)                                                           \
+    {                                                                          \
+        SEE_DEVICE, DEVICE_##c, v                                              \
+    }
+#define SEEN(f, v)                                                             \
+    {                                                                          \
+        SEE_SEEN, offsetof(struct guest_seen, f) / 8, v                        \
+    }
+#define SEEN_AT(n)                                                             \
+    {                                                                          \
+        SEE_RIP, n, 0                                                          \
+    }
+#define PROBE(n, v)                                                            \
+    {                                                                          \
+        SEE_PROBE, n, v                                                        \
+    }
+
+/* State that the neutral handlers emulate; fresh for each scenario. */
+enum device_cell {
+    DEVICE_IN,        /* what IN reads, low byte first */
+    DEVICE_OUT,       /* what OUT wrote last */
+    DEVICE_OUT_COUNT, /* how many items OUT and OUTS wrote */
+    DEVICE_MSR,       /* the one emulated MSR */
+    DEVICE_CR8,
+    DEVICE_TSC,    /* what RDTSC reads */
+    DEVICE_VECTOR, /* of the last external interrupt that the host took */
+    DEVICE_CELLS
+};
+
+struct arm {
+    u8 kind;  /* enum exit_kind */
+    u32 item; /* as hv_ops.arm() */
+};
+
+#define MAX_EXPECT 6
+#define MAX_SEE    10
+#define MAX_ARM    3
+#define MAX_NEEDS  2
+
+struct scenario {
+    const char *name;
+    const u8 *code;       /* first instruction */
+    const u8 *label[4];   /* 1, 2, 3: AT() */
+    u8 kind, item;        /* what it is about */
+    u8 vendor;            /* enum vendor; 0: for both */
+    bool demo;            /* runs only when it is named */
+    bool final;           /* the last expected exit ends it */
+    u8 probe;             /* nested ACCESS_* of the probe page */
+    u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
+    struct arm arm[MAX_ARM];
+    struct expect expect[MAX_EXPECT];
+    struct see see[MAX_SEE];
+    void (*before)(struct vcpu *v); /* last thing before the first entry */
+    void (*exited)(struct vcpu *v); /* at each exit, before its handler */
+};
+
+extern const struct scenario *const scenarios_start[];
+extern const struct scenario *const scenarios_end[];
+
+/*
+ * The guest's code, Intel syntax; id names the scenario. Position-independent;
+ * it begins with GUEST_CANARY + n in register n, but for RSP, in 64-bit mode
+ * at CPL 0 with IF set: physical interrupts go to the host, whatever IF is. An
+ * expected exception returns to R15.
+ */
+#define GUEST_END(id, text, end)                                               \
+    extern const u8 guest_##id[] __attribute__((visibility("hidden")));        \
+    extern __attribute__((visibility("hidden"), weak))                         \
+    const u8 guest_##id##_1[],                                                 \
+        guest_##id##_2[], guest_##id##_3[];                                    \
+    __asm__(".pushsection .guest.text,\"ax\",@progbits\n"                      \
+            ".intel_syntax noprefix\n"                                         \
+            ".globl guest_" #id "\n"                                           \
+            ".hidden guest_" #id "\n"                                          \
+            "guest_" #id ":\n" text end ".att_syntax prefix\n"                 \
+            ".popsection\n");
+#define GUEST(id, text) GUEST_END(id, text, "jmp guest_done\n")
+
+/* Label n of the scenario: the instruction that follows exits. */
+#define AT(id, n)                                                              \
+    ".globl guest_" #id "_" #n "\n"                                            \
+    ".hidden guest_" #id "_" #n "\n"                                           \
+    "guest_" #id "_" #n ":\n"
+
+/* VMCALL, which the loader turns into VMMCALL on AMD-V. */
+#define HYPERCALL                                                              \
+    "999: vmcall\n"                                                            \
+    ".pushsection .guest.patch,\"a\",@progbits\n"                              \
+    ".long 999b - .\n"                                                         \
+    ".popsection\n"
+
+#define SCENARIO(id, about, ...)                                               \
+    static const struct scenario scenario_##id = {                             \
+        .name = #id,                                                           \
+        .code = guest_##id,                                                    \
+        .label = {0, guest_##id##_1, guest_##id##_2, guest_##id##_3},          \
+        .kind = EXIT_##about,                                                  \
+        __VA_ARGS__};                                                          \
+    static const struct scenario *const scenario_##id##_entry                  \
+        __attribute__((used, section("scenarios"))) = &scenario_##id
+
+#endif

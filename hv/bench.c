@@ -1,0 +1,66 @@
+/*
+ * The benchmark. The guest executes BENCH_TRIPS CPUID instructions in a row
+ * and nothing else, so that ticks / trips is the round trip; on Bochs a tick
+ * is an instruction. The same trips three times: by the back end's bare loop,
+ * by vcpu_run() without and with trace (exit, detail and entry events).
+ */
+#include "hv/bench.h"
+
+#include "guest/bench.h"
+#include "guest/scenario.h"
+#include "hv/cpu.h"
+#include "hv/dumper.h"
+#include "hv/guest.h"
+#include "hv/handlers.h"
+#include "hv/run.h"
+#include "trace/trace.h"
+
+#define CPUID_LENGTH 2
+#define TRACED       (1u << CLASS_EXIT | 1u << CLASS_DETAIL)
+
+/* A fresh guest in front of its CPUIDs. */
+static void prepare(struct vcpu *v, u64 device[DEVICE_CELLS])
+{
+    struct guest_state gs;
+
+    guest_load(v, guest_bench, 0, &gs);
+    v->ops->reset(v, &gs);
+    v->ops->arm(v, EXIT_CPUID, 0, true);
+    v->regs.gpr[RAX] = CPUID_LEAF;
+    v->device = device;
+    v->path = PATH_FIRST;
+}
+
+static void measure(struct vcpu *v, const char *what, bool bare, u32 mask)
+{
+    u64 device[DEVICE_CELLS] = {0};
+    u64 wire = dumper_bytes(), bytes = ring_bytes(v->ring), ticks;
+    u32 saved = v->ring->mask;
+
+    prepare(v, device);
+    v->ring->mask = mask;
+    dumper_hold(true); /* the line's speed is not what is measured */
+    ticks = rdtsc();
+    if (bare)
+        v->ops->bare(v, BENCH_TRIPS, CPUID_LENGTH);
+    else
+        vcpu_run(v, BENCH_TRIPS + 2);
+    ticks = rdtsc() - ticks;
+    bytes = ring_bytes(v->ring) - bytes;
+    dumper_hold(false);
+    v->ring->mask = saved;
+    dumper_drain();
+    wire = dumper_bytes() - wire;
+    trace_bench(v->ring, rdtsc(), what, BENCH_TRIPS, ticks, bytes,
+                bare || !mask ? 0 : wire);
+    dumper_drain();
+}
+
+void bench_run(struct vcpu *v)
+{
+    measure(v, "cpuid-bare", true, 0);
+    measure(v, "cpuid-untraced", false, 0);
+    measure(v, "cpuid-traced", false, TRACED);
+    trace_run_end(v->ring, rdtsc(), 0);
+    dumper_drain();
+}

@@ -1,0 +1,332 @@
+/*
+ * The neutral handlers: one small function per exit kind. They see struct
+ * exit, never a VMCS or a VMCB; the trace calls of all exits stand here and
+ * in hv/run.c, once for both vendors.
+ */
+#include "hv/handlers.h"
+
+#include "guest/scenario.h"
+#include "hv/apic.h"
+#include "hv/console.h"
+#include "hv/cpu.h"
+#include "hv/fault.h"
+#include "hv/guest.h"
+#include "hv/nested.h"
+#include "hv/run.h"
+#include "trace/trace.h"
+
+static enum next stop(struct vcpu *v, enum stop why)
+{
+    v->stop = (u8)why;
+    return NEXT_STOP;
+}
+
+static enum next resume_behind(struct vcpu *v)
+{
+    v->ops->advance(v, v->exit.length);
+    v->path |= PATH_ADVANCED;
+    return NEXT_RESUME;
+}
+
+static enum next resume_written(struct vcpu *v)
+{
+    v->path |= PATH_WROTE;
+    return resume_behind(v);
+}
+
+/* Never silent: what came, and the whole control block. */
+static enum next handle_unexpected(struct vcpu *v)
+{
+    char name[32];
+
+    exit_name((enum exit_kind)v->exit.kind, 0, name, sizeof(name));
+    print("unexpected exit: %s, code 0x%x, rip 0x%llx, info 0x%llx 0x%llx\n",
+          name, v->exit.code, (unsigned long long)v->exit.rip,
+          (unsigned long long)v->exit.raw1, (unsigned long long)v->exit.raw2);
+    v->ops->dump(v);
+    return stop(v, STOP_UNEXPECTED);
+}
+
+static enum next handle_cpuid(struct vcpu *v)
+{
+    u64 *gpr = v->regs.gpr;
+    u32 leaf = (u32)gpr[RAX], subleaf = (u32)gpr[RCX];
+    u32 out[4] = {CPUID_LEAF, CPUID_SIGNATURE_EBX, CPUID_SIGNATURE_ECX,
+                  CPUID_SIGNATURE_EDX};
+
+    if (leaf != CPUID_LEAF)
+        cpuid(leaf, subleaf, out);
+    gpr[RAX] = out[0];
+    gpr[RBX] = out[1];
+    gpr[RCX] = out[2];
+    gpr[RDX] = out[3];
+    trace_cpuid(v->ring, rdtsc(), leaf, subleaf, out[0], out[1], out[2],
+                out[3]);
+    return resume_written(v);
+}
+
+static enum next handle_hlt(struct vcpu *v)
+{
+    return resume_behind(v);
+}
+
+static enum next handle_rdtsc(struct vcpu *v)
+{
+    u64 value = v->device[DEVICE_TSC];
+
+    v->regs.gpr[RAX] = (u32)value;
+    v->regs.gpr[RDX] = value >> 32;
+    trace_tsc(v->ring, rdtsc(), value);
+    return resume_written(v);
+}
+
+static enum next handle_invlpg(struct vcpu *v)
+{
+    trace_invlpg(v->ring, rdtsc(), v->exit.info.invlpg.address);
+    v->ops->flush(v);
+    v->path |= PATH_FLUSH;
+    return resume_behind(v);
+}
+
+/* The two that end a scenario are known by where they are, so that they need
+ * no register of the guest's. */
+static enum next handle_hypercall(struct vcpu *v)
+{
+    u64 *gpr = v->regs.gpr;
+
+    trace_hypercall(v->ring, rdtsc(), gpr[RAX], gpr[RBX]);
+    if (v->exit.rip == GUEST_GPA(guest_done))
+        return stop(v, STOP_DONE);
+    if (v->exit.rip == GUEST_GPA(guest_abort))
+        return stop(v, STOP_ABORT);
+    gpr[RAX] = gpr[RBX] + 1;
+    return resume_written(v);
+}
+
+static enum next handle_msr_read(struct vcpu *v)
+{
+    u64 value = v->device[DEVICE_MSR];
+
+    v->regs.gpr[RAX] = (u32)value;
+    v->regs.gpr[RDX] = value >> 32;
+    trace_msr(v->ring, rdtsc(), DIR_READ, v->exit.info.msr.index, value);
+    return resume_written(v);
+}
+
+static enum next handle_msr_write(struct vcpu *v)
+{
+    u64 value = (u32)v->regs.gpr[RAX] | v->regs.gpr[RDX] << 32;
+
+    v->device[DEVICE_MSR] = value;
+    trace_msr(v->ring, rdtsc(), DIR_WRITE, v->exit.info.msr.index, value);
+    return resume_written(v);
+}
+
+static enum guest_reg cr_reg(u8 nr)
+{
+    return nr == 0 ? REG_CR0 : nr == 3 ? REG_CR3 : REG_CR4;
+}
+
+static enum next handle_cr_read(struct vcpu *v)
+{
+    u8 nr = v->exit.info.cr.nr;
+    u64 value = nr == 8 ? v->device[DEVICE_CR8] : v->ops->get(v, cr_reg(nr));
+
+    v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
+    trace_cr(v->ring, rdtsc(), DIR_READ, nr, value);
+    return resume_written(v);
+}
+
+static enum next handle_cr_write(struct vcpu *v)
+{
+    u8 nr = v->exit.info.cr.nr;
+    u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
+
+    trace_cr(v->ring, rdtsc(), DIR_WRITE, nr, value);
+    if (nr == 8) {
+        v->device[DEVICE_CR8] = value;
+        return resume_written(v);
+    }
+    v->ops->set(v, cr_reg(nr), value);
+    v->ops->flush(v);
+    v->path |= PATH_FLUSH;
+    return resume_written(v);
+}
+
+static enum next handle_dr_read(struct vcpu *v)
+{
+    u8 nr = v->exit.info.dr.nr;
+    u64 value;
+
+    if (nr != 7)
+        return handle_unexpected(v);
+    value = v->ops->get(v, REG_DR7);
+    v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
+    trace_dr(v->ring, rdtsc(), DIR_READ, nr, value);
+    return resume_written(v);
+}
+
+static enum next handle_dr_write(struct vcpu *v)
+{
+    u8 nr = v->exit.info.dr.nr;
+    u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
+
+    if (nr != 7)
+        return handle_unexpected(v);
+    v->ops->set(v, REG_DR7, value);
+    trace_dr(v->ring, rdtsc(), DIR_WRITE, nr, value);
+    return resume_written(v);
+}
+
+/* INS and OUTS: all the items at once, between the emulated port and the
+ * guest's memory. Flat segments and DF clear: the guest sets neither. */
+static enum next handle_string_io(struct vcpu *v, u32 in_value)
+{
+    bool in = v->exit.info.io.in;
+    u8 size = v->exit.info.io.size;
+    u64 *gpr = v->regs.gpr;
+    u64 *pointer = in ? &gpr[RDI] : &gpr[RSI];
+    u64 count = v->exit.info.io.rep ? gpr[RCX] : 1;
+    u8 *memory =
+        count <= PAGE_SIZE ? guest_memory(*pointer, count * size) : NULL;
+    u32 value = in_value;
+
+    if (!memory)
+        return handle_unexpected(v);
+    for (u64 n = 0; n < count; n++, memory += size) {
+        if (in) {
+            __builtin_memcpy(memory, &in_value, size);
+            continue;
+        }
+        value = 0;
+        __builtin_memcpy(&value, memory, size);
+        v->device[DEVICE_OUT] = value;
+        v->device[DEVICE_OUT_COUNT]++;
+    }
+    *pointer += count * size;
+    if (v->exit.info.io.rep)
+        gpr[RCX] = 0;
+    trace_io(v->ring, rdtsc(), in ? DIR_INS : DIR_OUTS, v->exit.info.io.port,
+             size, (u32)count, value);
+    return resume_written(v);
+}
+
+static enum next handle_io(struct vcpu *v)
+{
+    bool in = v->exit.info.io.in;
+    u8 size = v->exit.info.io.size;
+    u64 *rax = &v->regs.gpr[RAX];
+    u32 mask = size == 1 ? 0xff : size == 2 ? 0xffff : ~0u;
+    u32 value;
+
+    if (size != 1 && size != 2 && size != 4)
+        return handle_unexpected(v);
+    if (v->exit.info.io.string)
+        return handle_string_io(v, (u32)v->device[DEVICE_IN] & mask);
+    if (in) {
+        value = (u32)v->device[DEVICE_IN] & mask;
+        *rax = size == 4 ? value : (*rax & ~(u64)mask) | value;
+    } else {
+        value = (u32)*rax & mask;
+        v->device[DEVICE_OUT] = value;
+        v->device[DEVICE_OUT_COUNT]++;
+    }
+    trace_io(v->ring, rdtsc(), in ? DIR_IN : DIR_OUT, v->exit.info.io.port,
+             size, 1, value);
+    return resume_written(v);
+}
+
+/* Back into the guest as it was. INT3 and INTO are software exceptions: they
+ * return behind the instruction, so their length goes along. */
+static enum next handle_exception(struct vcpu *v)
+{
+    u8 vector = v->exit.info.exception.vector;
+    bool soft = vector == VECTOR_BP || vector == VECTOR_OF;
+    struct event e = {
+        .type = soft ? EVENT_SOFT_EXCEPTION : EVENT_EXCEPTION,
+        .vector = vector,
+        .has_error = v->exit.info.exception.has_error,
+        .length = v->exit.length,
+        .error = v->exit.info.exception.error,
+    };
+
+    trace_exception(v->ring, rdtsc(), vector, e.error,
+                    v->exit.info.exception.address);
+    /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
+    if (vector == VECTOR_PF)
+        v->ops->set(v, REG_CR2, v->exit.info.exception.address);
+    v->ops->inject(v, &e);
+    trace_inject(v->ring, rdtsc(), e.type, vector, e.error);
+    v->path |= PATH_INJECT;
+    return NEXT_RESUME;
+}
+
+/* The interrupt is still pending: the host takes it now, by its own IDT. */
+static enum next handle_interrupt(struct vcpu *v)
+{
+    u8 vector = host_take_interrupt();
+
+    trace_interrupt(v->ring, rdtsc(), vector);
+    v->path |= PATH_HOSTIRQ;
+    if (vector == WATCHDOG_VECTOR)
+        return stop(v, STOP_TIMEOUT);
+    v->device[DEVICE_VECTOR] = vector;
+    *guest_copy(guest_flag, u64) = 1;
+    watchdog_start(); /* a scenario's own use of the timer ends here */
+    return NEXT_RESUME;
+}
+
+/* A hole that a scenario made in the probe page is filled; any other fault is
+ * the guest going astray. */
+static enum next handle_nested_fault(struct vcpu *v)
+{
+    u64 gpa = v->exit.info.npf.gpa;
+    u8 access = v->exit.info.npf.access;
+
+    trace_nested_fault(v->ring, rdtsc(),
+                       access & ACCESS_X   ? DIR_EXECUTE
+                       : access & ACCESS_W ? DIR_WRITE
+                                           : DIR_READ,
+                       gpa,
+                       v->exit.info.npf.gla_valid ? v->exit.info.npf.gla : 0);
+    if (gpa / PAGE_SIZE != GUEST_PROBE / PAGE_SIZE)
+        return handle_unexpected(v);
+    nested_map(v, GUEST_PROBE, guest_probe_page(),
+               ACCESS_R | ACCESS_W | ACCESS_X);
+    v->ops->flush(v);
+    v->path |= PATH_MAPPED | PATH_FLUSH;
+    return NEXT_RESUME;
+}
+
+static enum next handle_triple_fault(struct vcpu *v)
+{
+    return stop(v, STOP_FINAL);
+}
+
+static enum next (*const handlers[EXIT_KINDS])(struct vcpu *) = {
+    [EXIT_CPUID] = handle_cpuid,
+    [EXIT_HLT] = handle_hlt,
+    [EXIT_RDTSC] = handle_rdtsc,
+    [EXIT_INVLPG] = handle_invlpg,
+    [EXIT_HYPERCALL] = handle_hypercall,
+    [EXIT_MSR_READ] = handle_msr_read,
+    [EXIT_MSR_WRITE] = handle_msr_write,
+    [EXIT_CR_READ] = handle_cr_read,
+    [EXIT_CR_WRITE] = handle_cr_write,
+    [EXIT_DR_READ] = handle_dr_read,
+    [EXIT_DR_WRITE] = handle_dr_write,
+    [EXIT_IO] = handle_io,
+    [EXIT_EXCEPTION] = handle_exception,
+    [EXIT_INTERRUPT] = handle_interrupt,
+    [EXIT_NESTED_FAULT] = handle_nested_fault,
+    [EXIT_TRIPLE_FAULT] = handle_triple_fault,
+};
+
+enum next handle_exit(struct vcpu *v)
+{
+    u8 kind = v->exit.kind;
+
+    if (UNLIKELY(kind >= EXIT_KINDS || !handlers[kind]))
+        return handle_unexpected(v);
+    return handlers[kind](v);
+}

@@ -1,0 +1,17 @@
+/*
+ * Nested paging: the four-level walk that EPT and NPT share. Entries are the
+ * back end's (hv_ops.nested_entry).
+ */
+#ifndef HV_NESTED_H
+#define HV_NESTED_H
+
+#include "hv/vcpu.h"
+
+/* Starts v->nested_root afresh: nothing is mapped. */
+void nested_reset(struct vcpu *v);
+
+/* Maps the 4 KiB page at guest-physical gpa to pa with ACCESS_* rights, 0: not
+ * present. Gpa is below 2 MiB: the guest needs no more (guest/layout.h). */
+void nested_map(struct vcpu *v, u64 gpa, u64 pa, u32 access);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * The run loop: the one path of every crossing.
+ */
+#ifndef HV_RUN_H
+#define HV_RUN_H
+
+#include "hv/vcpu.h"
+
+/* Runs the guest until a handler stops it (v->stop says why) or `limit` exits
+ * have come: enter, decode, trace, observe, handle, trace. */
+void vcpu_run(struct vcpu *v, u32 limit);
+
+/* The time that a run of the guest may take, and its (re)start. */
+void watchdog_set(u32 ms);
+void watchdog_start(void);
+
+/* No timer any more, and no interrupt of this run left for the next. */
+void watchdog_stop(void);
+
+#endif

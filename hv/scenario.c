@@ -1,0 +1,431 @@
+/*
+ * Runs scenarios one by one, each on a fresh vCPU, and compares what came
+ * with what their texts say. The checks are data in guest/scenarios/; here
+ * stands how each sort of check is made.
+ */
+#include "hv/scenario.h"
+
+#include "hv/console.h"
+#include "hv/cpu.h"
+#include "hv/dumper.h"
+#include "hv/fault.h"
+#include "hv/format.h"
+#include "hv/guest.h"
+#include "hv/handlers.h"
+#include "hv/lib.h"
+#include "hv/run.h"
+#include "trace/trace.h"
+
+#define EXIT_LIMIT 10000u
+
+static const char *const gpr_names[GPRS] = {
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+
+/* Lowers the verdict; the first reason stays. */
+static void judge(struct run *run, enum verdict verdict, const char *reason)
+{
+    if (verdict <= run->verdict)
+        return;
+    run->verdict = verdict;
+    string_copy(run->reason, reason, sizeof(run->reason));
+}
+
+static bool check(struct vcpu *v, const char *what, u64 want, u64 got)
+{
+    struct run *run = v->run;
+    char reason[sizeof(run->reason)];
+
+    run->checks++;
+    if (want == got)
+        return true;
+    trace_check_failed(v->ring, rdtsc(), what, want, got);
+    format(reason, sizeof(reason), "%s: want 0x%llx, got 0x%llx", what,
+           (unsigned long long)want, (unsigned long long)got);
+    judge(run, VERDICT_FAIL, reason);
+    return false;
+}
+
+/* The same, for the n-th exit. */
+static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
+{
+    char text[48];
+
+    format(text, sizeof(text), "exit %u %s", v->run->next + 1, what);
+    return check(v, text, want, got);
+}
+
+/* Moves run->next past what only the other vendor shows; NULL at the end. */
+static const struct expect *next_expected(struct vcpu *v)
+{
+    struct run *run = v->run;
+    const struct expect *e;
+
+    for (; run->next < MAX_EXPECT; run->next++) {
+        e = &run->scenario->expect[run->next];
+        if (!e->kind)
+            return NULL;
+        if (!e->vendor || e->vendor == v->ops->vendor)
+            return e;
+    }
+    return NULL;
+}
+
+static u32 raw_code(enum vendor vendor, u8 kind, u8 item)
+{
+    const struct exit_row *row = &exit_rows[kind];
+
+    if (vendor == VENDOR_VMX)
+        return (u32)row->vmx_reason;
+    return (u32)row->svm_code + (row->svm_count > 1 ? item : 0);
+}
+
+static void check_io(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    check_exit(v, "port", want->io.port, got->io.port);
+    check_exit(v, "size", want->io.size, got->io.size);
+    check_exit(v, "direction", want->io.in, got->io.in);
+    check_exit(v, "string", want->io.string, got->io.string);
+    check_exit(v, "rep", want->io.rep, got->io.rep);
+}
+
+static void check_npf(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    check_exit(v, "gpa", want->npf.gpa, got->npf.gpa);
+    check_exit(v, "access", want->npf.access, got->npf.access);
+    check_exit(v, "final", want->npf.final, got->npf.final);
+    if (got->npf.gla_valid)
+        check_exit(v, "gla", want->npf.gla, got->npf.gla);
+}
+
+/* Member by member, for the union's member that the kind has. */
+static void check_info(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    switch (exit_rows[v->exit.kind].detail) {
+    case DETAIL_cr:
+        check_exit(v, "cr", want->cr.nr, got->cr.nr);
+        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
+        break;
+    case DETAIL_dr:
+        check_exit(v, "dr", want->dr.nr, got->dr.nr);
+        check_exit(v, "gpr", want->dr.gpr, got->dr.gpr);
+        break;
+    case DETAIL_msr:
+        check_exit(v, "msr", want->msr.index, got->msr.index);
+        break;
+    case DETAIL_io:
+        check_io(v, want);
+        break;
+    case DETAIL_exception:
+        check_exit(v, "vector", want->exception.vector, got->exception.vector);
+        check_exit(v, "has error", want->exception.has_error,
+                   got->exception.has_error);
+        check_exit(v, "error", want->exception.error, got->exception.error);
+        check_exit(v, "address", want->exception.address,
+                   got->exception.address);
+        break;
+    case DETAIL_npf:
+        check_npf(v, want);
+        break;
+    case DETAIL_invlpg:
+        check_exit(v, "address", want->invlpg.address, got->invlpg.address);
+        break;
+    default:
+        check_exit(v, "info", 1, 0); /* the text asks for what there is not */
+    }
+}
+
+static void check_rip(struct vcpu *v, const struct expect *e)
+{
+    const struct scenario *s = v->run->scenario;
+    u64 rip = v->exit.rip, from = e->at ? GUEST_GPA(s->label[e->at]) : e->rip;
+
+    if (e->any_rip)
+        return;
+    if (e->until && rip >= from && rip < GUEST_GPA(s->label[e->until]))
+        rip = from;
+    check_exit(v, "rip", from, rip);
+}
+
+void scenario_observe(struct vcpu *v)
+{
+    struct run *run = v->run;
+    const struct expect *e = next_expected(v);
+    u32 code;
+
+    if (run->scenario->exited)
+        run->scenario->exited(v);
+    if (!e) { /* the hypercall that ends it, or one exit too many */
+        if (run->scenario->final || v->exit.kind != EXIT_HYPERCALL ||
+            v->exit.rip != GUEST_GPA(guest_done))
+            check(v, "exit beyond the last expected, code",
+                  raw_code(v->ops->vendor, EXIT_HYPERCALL, 0), v->exit.code);
+        return;
+    }
+    code = raw_code(v->ops->vendor, e->kind, e->item);
+    if (check_exit(v, "kind", e->kind, v->exit.kind) &&
+        check_exit(v, "code", code, v->exit.code)) {
+        check_rip(v, e);
+        check_exit(v, "length", e->length, v->exit.length);
+        if (e->has_info)
+            check_info(v, &e->info);
+    }
+    run->next++;
+}
+
+static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
+{
+    switch (r) {
+    case REG_CR0:
+        return gs->cr0;
+    case REG_CR3:
+        return gs->cr3;
+    case REG_CR4:
+        return gs->cr4;
+    case REG_DR7:
+        return gs->dr7;
+    default:
+        return 0;
+    }
+}
+
+/* One line of what must be seen. Returns the GPR it is about, or GPRS. */
+static u8 check_see(struct vcpu *v, const struct see *see)
+{
+    const struct run *run = v->run;
+    const u64 *gpr = v->regs.gpr;
+    const u64 *seen = guest_memory(GUEST_GPA(guest_seen), 1);
+    const u64 *probe = (const u64 *)guest_probe_page();
+    enum guest_reg reg = (enum guest_reg)see->index;
+
+    switch (see->what) {
+    case SEE_GPR:
+        check(v, gpr_names[see->index], see->value, gpr[see->index]);
+        return see->index;
+    case SEE_SAME:
+        check(v, gpr_names[see->index],
+              v->ops->get(v, (enum guest_reg)see->value), gpr[see->index]);
+        return see->index;
+    case SEE_REG:
+        check(v, "control register",
+              initial_reg(&run->initial, reg) ^ see->value,
+              v->ops->get(v, reg));
+        break;
+    case SEE_DEVICE:
+        check(v, "emulated device", see->value, run->device[see->index]);
+        break;
+    case SEE_SEEN:
+        check(v, "guest's exception record", see->value, seen[see->index]);
+        break;
+    case SEE_RIP:
+        check(v, "guest's exception rip",
+              GUEST_GPA(run->scenario->label[see->index]),
+              seen[offsetof(struct guest_seen, rip) / 8]);
+        break;
+    case SEE_PROBE:
+        check(v, "probe page", see->value, probe[see->index]);
+        break;
+    }
+    return GPRS;
+}
+
+/* The guest's view at the end; a register that the text does not name must
+ * not have changed. */
+static void check_after(struct vcpu *v)
+{
+    const struct scenario *s = v->run->scenario;
+    u32 named = BIT(RSP); /* the back end holds it */
+
+    for (u32 n = 0; n < MAX_SEE && s->see[n].what; n++) {
+        u8 gpr = check_see(v, &s->see[n]);
+
+        if (gpr < GPRS)
+            named |= 1u << gpr;
+    }
+    for (u32 n = 0; n < GPRS; n++)
+        if (!(named >> n & 1))
+            check(v, gpr_names[n], GUEST_CANARY + n, v->regs.gpr[n]);
+    check(v, "rsp", v->run->initial.rsp, v->ops->get(v, REG_RSP));
+}
+
+static void judge_stop(struct vcpu *v)
+{
+    struct run *run = v->run;
+    const u64 *seen = guest_memory(GUEST_GPA(guest_seen), 1);
+    const struct expect *missed;
+    char reason[sizeof(run->reason)];
+
+    switch (v->stop) {
+    case STOP_TIMEOUT:
+        judge(run, VERDICT_FAIL, "timeout: the watchdog ended the guest");
+        return;
+    case STOP_LIMIT:
+        judge(run, VERDICT_FAIL, "exit storm: the limit of exits is reached");
+        return;
+    case STOP_ABORT:
+        format(reason, sizeof(reason),
+               "guest exception %llu, error 0x%llx, at 0x%llx",
+               (unsigned long long)seen[1], (unsigned long long)seen[2],
+               (unsigned long long)seen[3]);
+        judge(run, VERDICT_FAIL, reason);
+        return;
+    case STOP_UNEXPECTED:
+        format(reason, sizeof(reason), "unexpected exit, code 0x%x",
+               v->exit.code);
+        judge(run, VERDICT_FAIL, reason);
+        return;
+    default:
+        missed = next_expected(v);
+        if (missed)
+            check_exit(v, "did not come, kind", missed->kind, EXIT_NONE);
+        if (v->stop == STOP_DONE)
+            check_after(v);
+    }
+}
+
+static void run_guest(void *arg)
+{
+    struct vcpu *v = arg;
+    struct run *run = v->run;
+    const struct scenario *s = run->scenario;
+
+    guest_load(v, s->code, s->probe, &run->initial);
+    v->ops->reset(v, &run->initial);
+    for (u32 n = 0; n < GPRS; n++)
+        if (n != RSP)
+            v->regs.gpr[n] = GUEST_CANARY + n;
+    for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
+        v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    v->path = PATH_FIRST;
+    watchdog_start();
+    if (s->before)
+        s->before(v);
+    vcpu_run(v, EXIT_LIMIT);
+    watchdog_stop();
+    judge_stop(v);
+}
+
+/* What this CPU lacks for the scenario, FEAT_NONE: nothing. */
+static enum feature missing(const struct vcpu *v, const struct caps *caps,
+                            const struct scenario *s)
+{
+    const struct exit_row *row = &exit_rows[s->kind];
+    enum feature gate = (enum feature)(
+        v->ops->vendor == VENDOR_VMX ? row->vmx_gate : row->svm_gate);
+
+    if (!caps_has(caps, gate))
+        return gate;
+    for (u32 n = 0; n < MAX_NEEDS; n++)
+        if (!caps_has(caps, (enum feature)s->needs[n]))
+            return (enum feature)s->needs[n];
+    return FEAT_NONE;
+}
+
+static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
+                                 const struct scenario *s)
+{
+    struct run run = {.scenario = s,
+                      .device = {[DEVICE_IN] = EMULATED_IN,
+                                 [DEVICE_MSR] = EMULATED_MSR,
+                                 [DEVICE_CR8] = EMULATED_CR8,
+                                 [DEVICE_TSC] = EMULATED_TSC}};
+    enum feature lacks = missing(v, caps, s);
+    char reason[sizeof(run.reason)];
+
+    v->run = &run;
+    v->device = run.device;
+    trace_scenario_begin(v->ring, rdtsc(), s->name, s->kind);
+    if (lacks != FEAT_NONE) {
+        judge(&run, VERDICT_SKIP, feature_text(lacks, reason, sizeof(reason)));
+    } else if (!host_try(run_guest, v)) {
+        const struct host_fault *f = host_last_fault();
+
+        trace_host_fault(v->ring, rdtsc(), f->vector, f->error, f->rip, f->cr2);
+        format(reason, sizeof(reason), "host fault: vector %u at 0x%llx",
+               f->vector, (unsigned long long)f->rip);
+        judge(&run, VERDICT_ERROR, reason);
+        watchdog_stop();
+    }
+    trace_scenario_end(v->ring, rdtsc(), s->name, s->kind,
+                       raw_code(v->ops->vendor, s->kind, s->item),
+                       (u8)run.verdict, run.checks, run.reason);
+    v->run = NULL;
+    dumper_drain();
+    return run.verdict;
+}
+
+/* Is name one of the comma-separated list? */
+static bool listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; *list; list++) {
+        if (!strncmp(list, name, length) &&
+            (list[length] == ',' || !list[length]))
+            return true;
+        while (*list && *list != ',')
+            list++;
+        if (!*list)
+            break;
+    }
+    return false;
+}
+
+static const struct scenario *find(const char *name, size_t length)
+{
+    for (const struct scenario *const *s = scenarios_start; s < scenarios_end;
+         s++)
+        if (!strncmp((*s)->name, name, length) && !(*s)->name[length])
+            return *s;
+    return NULL;
+}
+
+/* A name that no scenario has is the caller's mistake: said, and an error. */
+static enum verdict check_names(const char *list)
+{
+    enum verdict worst = VERDICT_PASS;
+
+    while (*list) {
+        size_t length = 0;
+
+        while (list[length] && list[length] != ',')
+            length++;
+        if (!find(list, length)) {
+            print("error: no scenario is called '%.*s'\n", (int)length, list);
+            worst = VERDICT_ERROR;
+        }
+        list += length + (list[length] == ',');
+    }
+    return worst;
+}
+
+enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
+                           const struct config *config)
+{
+    const char *selection = config->scenarios;
+    enum verdict worst = check_names(selection);
+    u32 count = 0;
+
+    for (const struct scenario *const *s = scenarios_start; s < scenarios_end;
+         s++) {
+        enum verdict verdict;
+
+        if (*selection ? !listed(selection, (*s)->name) : (*s)->demo)
+            continue;
+        if ((*s)->vendor && (*s)->vendor != v->ops->vendor)
+            continue;
+        verdict = run_scenario(v, caps, *s);
+        if (verdict > worst)
+            worst = verdict;
+        count++;
+    }
+    trace_run_end(v->ring, rdtsc(), count);
+    dumper_drain();
+    return worst;
+}

@@ -1,0 +1,31 @@
+/*
+ * Runs scenarios and judges them.
+ */
+#ifndef HV_SCENARIO_H
+#define HV_SCENARIO_H
+
+#include "boot/boot.h"
+#include "guest/scenario.h"
+#include "trace/enums.h"
+
+/* A scenario under way. */
+struct run {
+    const struct scenario *scenario;
+    struct guest_state initial;
+    u64 device[DEVICE_CELLS];
+    u32 next;   /* index of the next struct expect */
+    u32 checks; /* made so far */
+    enum verdict verdict;
+    char reason[128]; /* of the first that failed */
+};
+
+/* Compares v->exit with what the scenario expects next. Called by vcpu_run()
+ * between trace and handler. */
+void scenario_observe(struct vcpu *v);
+
+/* Runs the scenarios that the configuration selects, or all that are no
+ * demos. Returns the worst verdict. */
+enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
+                           const struct config *config);
+
+#endif
