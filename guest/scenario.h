@@ -122,24 +122,36 @@ extern const struct scenario *const scenarios_end[];
  * at CPL 0 with IF set: physical interrupts go to the host, whatever IF is. An
  * expected exception returns to R15.
  */
+/* clang-format off */
 #define GUEST_END(id, text, end)                                               \
-    extern const u8 guest_##id[] __attribute__((visibility("hidden")));        \
-    extern __attribute__((visibility("hidden"), weak))                         \
-    const u8 guest_##id##_1[],                                                 \
-        guest_##id##_2[], guest_##id##_3[];                                    \
+    extern __attribute__((visibility("hidden"))) const u8 guest_##id[],        \
+        guest_##id##_1[], guest_##id##_2[], guest_##id##_3[];                  \
     __asm__(".pushsection .guest.text,\"ax\",@progbits\n"                      \
             ".intel_syntax noprefix\n"                                         \
-            ".globl guest_" #id "\n"                                           \
-            ".hidden guest_" #id "\n"                                          \
-            "guest_" #id ":\n" text end ".att_syntax prefix\n"                 \
+            GUEST_LABEL("guest_" #id)                                          \
+            text end                                                           \
+            GUEST_UNUSED("guest_" #id, "1")                                    \
+            GUEST_UNUSED("guest_" #id, "2")                                    \
+            GUEST_UNUSED("guest_" #id, "3")                                    \
+            ".att_syntax prefix\n"                                             \
             ".popsection\n");
+/* clang-format on */
 #define GUEST(id, text) GUEST_END(id, text, "jmp guest_done\n")
 
 /* Label n of the scenario: the instruction that follows exits. */
-#define AT(id, n)                                                              \
-    ".globl guest_" #id "_" #n "\n"                                            \
-    ".hidden guest_" #id "_" #n "\n"                                           \
-    "guest_" #id "_" #n ":\n"
+#define AT(id, n) GUEST_LABEL("guest_" #id "_" #n)
+
+#define GUEST_LABEL(name)                                                      \
+    ".globl " name "\n"                                                        \
+    ".hidden " name "\n" name ":\n"
+
+/* A label that the text does not set is the scenario's start. */
+#define GUEST_UNUSED(name, n)                                                  \
+    ".ifndef " name "_" n "\n"                                                 \
+    ".globl " name "_" n "\n"                                                  \
+    ".hidden " name "_" n "\n"                                                 \
+    ".set " name "_" n ", " name "\n"                                          \
+    ".endif\n"
 
 /* VMCALL, which the loader turns into VMMCALL on AMD-V. */
 #define HYPERCALL                                                              \

@@ -22,6 +22,20 @@ static const char *const gpr_names[GPRS] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
+static const char *const reg_names[] = {"rip", "rsp", "rflags", "cr0", "cr2",
+                                        "cr3", "cr4", "cr8",    "dr7", "efer"};
+static const char *const device_names[DEVICE_CELLS] = {
+    [DEVICE_IN] = "value of in",         [DEVICE_OUT] = "value of out",
+    [DEVICE_OUT_COUNT] = "count of out", [DEVICE_MSR] = "emulated msr",
+    [DEVICE_CR8] = "emulated cr8",       [DEVICE_TSC] = "emulated tsc",
+    [DEVICE_VECTOR] = "interrupt vector"};
+static const char *const seen_names[] = {
+    "exceptions that the guest saw", "vector that the guest saw",
+    "error code that the guest saw", "rip that the guest saw",
+    "cr2 that the guest saw"};
+_Static_assert(ARRAY_SIZE(seen_names) == sizeof(struct guest_seen) / 8,
+               "one name for each member");
+
 /* Lowers the verdict; the first reason stays. */
 static void judge(struct run *run, enum verdict verdict, const char *reason)
 {
@@ -53,6 +67,21 @@ static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 
     format(text, sizeof(text), "exit %u %s", v->run->next + 1, what);
     return check(v, text, want, got);
+}
+
+/* Kinds are compared as numbers and told by name. */
+static bool check_kind(struct vcpu *v, const struct expect *want, u8 got)
+{
+    struct run *run = v->run;
+    char name[32], reason[sizeof(run->reason)];
+
+    if (want->kind == got)
+        return check_exit(v, "kind", want->kind, got);
+    exit_name((enum exit_kind)want->kind, want->item, name, sizeof(name));
+    format(reason, sizeof(reason), "exit %u: want %s, got %s", run->next + 1,
+           name, got == EXIT_NONE ? "none" : exit_row_of(got)->name);
+    judge(run, VERDICT_FAIL, reason);
+    return check_exit(v, "kind", want->kind, got);
 }
 
 /* Moves run->next past what only the other vendor shows; NULL at the end. */
@@ -169,7 +198,7 @@ void scenario_observe(struct vcpu *v)
         return;
     }
     code = raw_code(v->ops->vendor, e->kind, e->item);
-    if (check_exit(v, "kind", e->kind, v->exit.kind) &&
+    if (check_kind(v, e, v->exit.kind) &&
         check_exit(v, "code", code, v->exit.code)) {
         check_rip(v, e);
         check_exit(v, "length", e->length, v->exit.length);
@@ -213,18 +242,18 @@ static u8 check_see(struct vcpu *v, const struct see *see)
               v->ops->get(v, (enum guest_reg)see->value), gpr[see->index]);
         return see->index;
     case SEE_REG:
-        check(v, "control register",
+        check(v, reg_names[see->index],
               initial_reg(&run->initial, reg) ^ see->value,
               v->ops->get(v, reg));
         break;
     case SEE_DEVICE:
-        check(v, "emulated device", see->value, run->device[see->index]);
+        check(v, device_names[see->index], see->value, run->device[see->index]);
         break;
     case SEE_SEEN:
-        check(v, "guest's exception record", see->value, seen[see->index]);
+        check(v, seen_names[see->index], see->value, seen[see->index]);
         break;
     case SEE_RIP:
-        check(v, "guest's exception rip",
+        check(v, "rip that the guest saw",
               GUEST_GPA(run->scenario->label[see->index]),
               seen[offsetof(struct guest_seen, rip) / 8]);
         break;
@@ -283,7 +312,7 @@ static void judge_stop(struct vcpu *v)
     default:
         missed = next_expected(v);
         if (missed)
-            check_exit(v, "did not come, kind", missed->kind, EXIT_NONE);
+            check_kind(v, missed, EXIT_NONE);
         if (v->stop == STOP_DONE)
             check_after(v);
     }

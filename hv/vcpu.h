@@ -132,8 +132,9 @@ struct hv_ops {
     void (*reset)(struct vcpu *v, const struct guest_state *gs);
 
     /* Arms (or disarms) the exits of a kind; item is the CR or DR number,
-     * vector, port or MSR index where the kind has one. False when this
-     * vendor has no such control (VT-x: reads of CR0). */
+     * vector, port or MSR index where the kind has one, for PREEMPTION_TIMER
+     * the guest's time in units of 1024 TSC cycles. False when this vendor
+     * has no such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
     /* Enters the guest and comes back at the next exit, v->exit_tsc set. */

@@ -1,0 +1,119 @@
+/*
+ * The scenario table against the exit table: a row has a scenario or a
+ * written reason, never both and never neither; and each scenario's text is
+ * sound. The texts themselves are compiled in; their guest code never runs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "guest/scenario.h"
+
+/* The linker's own names for the ends of the set; linker.ld gives it others
+ * in the image. */
+extern const struct scenario *const __start_scenarios[];
+extern const struct scenario *const __stop_scenarios[];
+
+/* What the texts refer to. */
+const u8 guest_done[1] __attribute__((visibility("hidden")));
+const u8 guest_flag[8] __attribute__((visibility("hidden")));
+const u8 guest_text_start[1];
+void apic_timer_oneshot(u8 vector, u64 us);
+void apic_timer_oneshot(u8 vector, u64 us)
+{
+    (void)vector;
+    (void)us;
+}
+
+#define EACH(s)                                                                \
+    (const struct scenario *const *s = __start_scenarios;                      \
+     s < __stop_scenarios; s++)
+
+/* Demos are about CPUID by name only: they cover nothing. */
+static bool covered(u32 kind, u32 item, bool any_item)
+{
+    for
+        EACH(s)
+    if (!(*s)->demo && (*s)->kind == kind && (any_item || (*s)->item == item))
+        return true;
+    return false;
+}
+
+static void test_row_has_scenario_or_reason(void **state)
+{
+    int bad = 0;
+
+    (void)state;
+    for (u32 kind = 1; kind < EXIT_KINDS; kind++) {
+        const struct exit_row *row = &exit_rows[kind];
+        bool any = covered(kind, 0, true), all = any;
+
+        for (u32 item = 0; row->svm_count > 1 && item < row->svm_count; item++)
+            all = all && covered(kind, item, false);
+        if (all == (row->uncovered[0] != 0)) {
+            printf("%s: %s\n", row->name,
+                   all ? "has a scenario, so its reason must go"
+                       : "has neither scenario nor reason");
+            bad++;
+        }
+    }
+    assert_int_equal(bad, 0);
+}
+
+static void test_names_are_unique(void **state)
+{
+    (void)state;
+    for
+        EACH(a)
+    for (const struct scenario *const *b = a + 1; b < __stop_scenarios; b++)
+        assert_string_not_equal((*a)->name, (*b)->name);
+}
+
+static void test_texts_are_sound(void **state)
+{
+    u32 count = 0;
+
+    (void)state;
+    for
+        EACH(s)
+        {
+            const struct exit_row *row = &exit_rows[(*s)->kind];
+            u32 expected = 0;
+
+            count++;
+            assert_in_range((*s)->kind, 1, EXIT_KINDS - 1);
+            assert_non_null((*s)->code);
+            if (row->svm_count > 1)
+                assert_in_range((*s)->item, 0, row->svm_count - 1);
+            while (expected < MAX_EXPECT && (*s)->expect[expected].kind)
+                expected++;
+            /* it must say what is to be seen, and of its own kind */
+            assert_in_range(expected, 1, MAX_EXPECT);
+            assert_int_equal((*s)->expect[0].kind, (*s)->kind);
+            for (u32 n = 0; n < expected; n++) {
+                const struct expect *e = &(*s)->expect[n];
+
+                assert_in_range(e->at, 0, 3);
+                /* a label that the text does not set is its start */
+                if (e->at > 1)
+                    assert_ptr_not_equal((*s)->label[e->at], (*s)->code);
+                assert_true(e->at || e->rip || e->any_rip);
+            }
+        }
+    assert_in_range(count, 40, 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_row_has_scenario_or_reason),
+        cmocka_unit_test(test_names_are_unique),
+        cmocka_unit_test(test_texts_are_sound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
