@@ -28,7 +28,6 @@ static void prepare(struct vcpu *v, u64 device[DEVICE_CELLS])
     v->ops->arm(v, EXIT_CPUID, 0, true);
     v->regs.gpr[RAX] = CPUID_LEAF;
     v->device = device;
-    v->path = PATH_FIRST;
 }
 
 static void measure(struct vcpu *v, const char *what, bool bare, u32 mask)
@@ -44,7 +43,7 @@ static void measure(struct vcpu *v, const char *what, bool bare, u32 mask)
     if (bare)
         v->ops->bare(v, BENCH_TRIPS, CPUID_LENGTH);
     else
-        vcpu_run(v, BENCH_TRIPS + 2);
+        vcpu_run(v);
     ticks = rdtsc() - ticks;
     bytes = ring_bytes(v->ring) - bytes;
     dumper_hold(false);

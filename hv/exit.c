@@ -1,6 +1,5 @@
 /*
- * The exit table as data, the look-ups built from it, and the poison that is
- * planted in an exit record before each run.
+ * The exit table as data, and the look-ups built from it.
  */
 #include "hv/exit.h"
 #include "hv/feature.h"
@@ -104,16 +103,4 @@ const char *exit_name(enum exit_kind kind, u32 item, char *buf, size_t size)
     else
         format(buf, size, "%s", row->name);
     return buf;
-}
-
-/* The size is a whole number of words: a handful of stores, no loop. */
-_Static_assert(sizeof(struct exit) == 64, "exit_poison() fills the record");
-
-void exit_poison(struct exit *e)
-{
-    u64 *word = (u64 *)e;
-
-    word[0] = ~0xffull | EXIT_NONE; /* kind is the lowest byte */
-    word[1] = word[2] = word[3] = word[4] = ~0ull;
-    word[5] = word[6] = word[7] = ~0ull;
 }

@@ -21,28 +21,23 @@ static enum next stop(struct vcpu *v, enum stop why)
     return NEXT_STOP;
 }
 
-static enum next resume_behind(struct vcpu *v)
-{
-    v->ops->advance(v, v->exit.length);
-    v->path |= PATH_ADVANCED;
-    return NEXT_RESUME;
-}
-
-static enum next resume_written(struct vcpu *v)
+/* The instruction was emulated: the guest finds its result behind it. */
+static enum next emulated(struct vcpu *v)
 {
     v->path |= PATH_WROTE;
-    return resume_behind(v);
+    return NEXT_ADVANCE;
 }
 
 /* Never silent: what came, and the whole control block. */
 static enum next handle_unexpected(struct vcpu *v)
 {
-    char name[32];
+    struct exit_raw raw;
 
-    exit_name((enum exit_kind)v->exit.kind, 0, name, sizeof(name));
+    v->ops->raw(v, &raw);
     print("unexpected exit: %s, code 0x%x, rip 0x%llx, info 0x%llx 0x%llx\n",
-          name, v->exit.code, (unsigned long long)v->exit.rip,
-          (unsigned long long)v->exit.raw1, (unsigned long long)v->exit.raw2);
+          exit_row_of(v->exit.kind)->name, v->exit.code,
+          (unsigned long long)v->exit.rip, (unsigned long long)raw.info1,
+          (unsigned long long)raw.info2);
     v->ops->dump(v);
     return stop(v, STOP_UNEXPECTED);
 }
@@ -60,14 +55,15 @@ static enum next handle_cpuid(struct vcpu *v)
     gpr[RBX] = out[1];
     gpr[RCX] = out[2];
     gpr[RDX] = out[3];
-    trace_cpuid(v->ring, rdtsc(), leaf, subleaf, out[0], out[1], out[2],
+    trace_cpuid(v->ring, v->exit_tsc, leaf, subleaf, out[0], out[1], out[2],
                 out[3]);
-    return resume_written(v);
+    return emulated(v);
 }
 
 static enum next handle_hlt(struct vcpu *v)
 {
-    return resume_behind(v);
+    (void)v;
+    return NEXT_ADVANCE;
 }
 
 static enum next handle_rdtsc(struct vcpu *v)
@@ -76,16 +72,16 @@ static enum next handle_rdtsc(struct vcpu *v)
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
-    trace_tsc(v->ring, rdtsc(), value);
-    return resume_written(v);
+    trace_tsc(v->ring, v->exit_tsc, value);
+    return emulated(v);
 }
 
 static enum next handle_invlpg(struct vcpu *v)
 {
-    trace_invlpg(v->ring, rdtsc(), v->exit.info.invlpg.address);
+    trace_invlpg(v->ring, v->exit_tsc, v->exit.info.invlpg.address);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
-    return resume_behind(v);
+    return NEXT_ADVANCE;
 }
 
 /* The two that end a scenario are known by where they are, so that they need
@@ -94,13 +90,13 @@ static enum next handle_hypercall(struct vcpu *v)
 {
     u64 *gpr = v->regs.gpr;
 
-    trace_hypercall(v->ring, rdtsc(), gpr[RAX], gpr[RBX]);
+    trace_hypercall(v->ring, v->exit_tsc, gpr[RAX], gpr[RBX]);
     if (v->exit.rip == GUEST_GPA(guest_done))
         return stop(v, STOP_DONE);
     if (v->exit.rip == GUEST_GPA(guest_abort))
         return stop(v, STOP_ABORT);
     gpr[RAX] = gpr[RBX] + 1;
-    return resume_written(v);
+    return emulated(v);
 }
 
 static enum next handle_msr_read(struct vcpu *v)
@@ -109,8 +105,8 @@ static enum next handle_msr_read(struct vcpu *v)
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
-    trace_msr(v->ring, rdtsc(), DIR_READ, v->exit.info.msr.index, value);
-    return resume_written(v);
+    trace_msr(v->ring, v->exit_tsc, DIR_READ, v->exit.info.msr.index, value);
+    return emulated(v);
 }
 
 static enum next handle_msr_write(struct vcpu *v)
@@ -118,8 +114,8 @@ static enum next handle_msr_write(struct vcpu *v)
     u64 value = (u32)v->regs.gpr[RAX] | v->regs.gpr[RDX] << 32;
 
     v->device[DEVICE_MSR] = value;
-    trace_msr(v->ring, rdtsc(), DIR_WRITE, v->exit.info.msr.index, value);
-    return resume_written(v);
+    trace_msr(v->ring, v->exit_tsc, DIR_WRITE, v->exit.info.msr.index, value);
+    return emulated(v);
 }
 
 static enum guest_reg cr_reg(u8 nr)
@@ -133,8 +129,8 @@ static enum next handle_cr_read(struct vcpu *v)
     u64 value = nr == 8 ? v->device[DEVICE_CR8] : v->ops->get(v, cr_reg(nr));
 
     v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
-    trace_cr(v->ring, rdtsc(), DIR_READ, nr, value);
-    return resume_written(v);
+    trace_cr(v->ring, v->exit_tsc, DIR_READ, nr, value);
+    return emulated(v);
 }
 
 static enum next handle_cr_write(struct vcpu *v)
@@ -142,15 +138,15 @@ static enum next handle_cr_write(struct vcpu *v)
     u8 nr = v->exit.info.cr.nr;
     u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
 
-    trace_cr(v->ring, rdtsc(), DIR_WRITE, nr, value);
+    trace_cr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
     if (nr == 8) {
         v->device[DEVICE_CR8] = value;
-        return resume_written(v);
+        return emulated(v);
     }
     v->ops->set(v, cr_reg(nr), value);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
-    return resume_written(v);
+    return emulated(v);
 }
 
 static enum next handle_dr_read(struct vcpu *v)
@@ -162,8 +158,8 @@ static enum next handle_dr_read(struct vcpu *v)
         return handle_unexpected(v);
     value = v->ops->get(v, REG_DR7);
     v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
-    trace_dr(v->ring, rdtsc(), DIR_READ, nr, value);
-    return resume_written(v);
+    trace_dr(v->ring, v->exit_tsc, DIR_READ, nr, value);
+    return emulated(v);
 }
 
 static enum next handle_dr_write(struct vcpu *v)
@@ -174,8 +170,8 @@ static enum next handle_dr_write(struct vcpu *v)
     if (nr != 7)
         return handle_unexpected(v);
     v->ops->set(v, REG_DR7, value);
-    trace_dr(v->ring, rdtsc(), DIR_WRITE, nr, value);
-    return resume_written(v);
+    trace_dr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
+    return emulated(v);
 }
 
 /* INS and OUTS: all the items at once, between the emulated port and the
@@ -206,9 +202,9 @@ static enum next handle_string_io(struct vcpu *v, u32 in_value)
     *pointer += count * size;
     if (v->exit.info.io.rep)
         gpr[RCX] = 0;
-    trace_io(v->ring, rdtsc(), in ? DIR_INS : DIR_OUTS, v->exit.info.io.port,
-             size, (u32)count, value);
-    return resume_written(v);
+    trace_io(v->ring, v->exit_tsc, in ? DIR_INS : DIR_OUTS,
+             v->exit.info.io.port, size, (u32)count, value);
+    return emulated(v);
 }
 
 static enum next handle_io(struct vcpu *v)
@@ -231,9 +227,9 @@ static enum next handle_io(struct vcpu *v)
         v->device[DEVICE_OUT] = value;
         v->device[DEVICE_OUT_COUNT]++;
     }
-    trace_io(v->ring, rdtsc(), in ? DIR_IN : DIR_OUT, v->exit.info.io.port,
+    trace_io(v->ring, v->exit_tsc, in ? DIR_IN : DIR_OUT, v->exit.info.io.port,
              size, 1, value);
-    return resume_written(v);
+    return emulated(v);
 }
 
 /* Back into the guest as it was. INT3 and INTO are software exceptions: they
@@ -250,13 +246,13 @@ static enum next handle_exception(struct vcpu *v)
         .error = v->exit.info.exception.error,
     };
 
-    trace_exception(v->ring, rdtsc(), vector, e.error,
+    trace_exception(v->ring, v->exit_tsc, vector, e.error,
                     v->exit.info.exception.address);
     /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
     if (vector == VECTOR_PF)
         v->ops->set(v, REG_CR2, v->exit.info.exception.address);
     v->ops->inject(v, &e);
-    trace_inject(v->ring, rdtsc(), e.type, vector, e.error);
+    trace_inject(v->ring, v->exit_tsc, e.type, vector, e.error);
     v->path |= PATH_INJECT;
     return NEXT_RESUME;
 }
@@ -266,7 +262,7 @@ static enum next handle_interrupt(struct vcpu *v)
 {
     u8 vector = host_take_interrupt();
 
-    trace_interrupt(v->ring, rdtsc(), vector);
+    trace_interrupt(v->ring, v->exit_tsc, vector);
     v->path |= PATH_HOSTIRQ;
     if (vector == WATCHDOG_VECTOR)
         return stop(v, STOP_TIMEOUT);
@@ -283,7 +279,7 @@ static enum next handle_nested_fault(struct vcpu *v)
     u64 gpa = v->exit.info.npf.gpa;
     u8 access = v->exit.info.npf.access;
 
-    trace_nested_fault(v->ring, rdtsc(),
+    trace_nested_fault(v->ring, v->exit_tsc,
                        access & ACCESS_X   ? DIR_EXECUTE
                        : access & ACCESS_W ? DIR_WRITE
                                            : DIR_READ,
@@ -303,7 +299,13 @@ static enum next handle_triple_fault(struct vcpu *v)
     return stop(v, STOP_FINAL);
 }
 
-static enum next (*const handlers[EXIT_KINDS])(struct vcpu *) = {
+/* A kind that has no handler is unexpected, EXIT_NONE first of all. */
+#define EXIT(kind, ...) [EXIT_##kind] = handle_unexpected,
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+handler *const handlers[EXIT_KINDS] = {
+    [EXIT_NONE] = handle_unexpected,
+#include "hv/exit.def"
     [EXIT_CPUID] = handle_cpuid,
     [EXIT_HLT] = handle_hlt,
     [EXIT_RDTSC] = handle_rdtsc,
@@ -321,12 +323,4 @@ static enum next (*const handlers[EXIT_KINDS])(struct vcpu *) = {
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
 };
-
-enum next handle_exit(struct vcpu *v)
-{
-    u8 kind = v->exit.kind;
-
-    if (UNLIKELY(kind >= EXIT_KINDS || !handlers[kind]))
-        return handle_unexpected(v);
-    return handlers[kind](v);
-}
+#pragma GCC diagnostic pop

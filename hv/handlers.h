@@ -19,11 +19,13 @@
 #define PROBE_CODE          0xf00                 /* offset of a RET */
 
 enum next {
-    NEXT_RESUME, /* enter the guest again */
-    NEXT_STOP,   /* the run is over, for the reason that v->stop gives */
+    NEXT_RESUME,  /* enter the guest again, as it is */
+    NEXT_ADVANCE, /* enter it behind the instruction that exited */
+    NEXT_STOP,    /* the run is over, for the reason that v->stop gives */
 };
 
-/* Handles v->exit; writes its detail event, sets v->path. */
-enum next handle_exit(struct vcpu *v);
+/* By exit kind: handles v->exit, writes its detail event, sets v->path. */
+typedef enum next handler(struct vcpu *v);
+extern handler *const handlers[EXIT_KINDS];
 
 #endif

@@ -33,6 +33,7 @@ static const struct hv_ops *bring_up(void)
     const char *wrong;
 
     caps_gather(&caps);
+    exit_tables_init(); /* enable() looks kinds up */
     if (caps_has(&caps, FEAT_VMX))
         ops = &vmx_ops;
     else if (caps_has(&caps, FEAT_SVM))
@@ -57,7 +58,6 @@ static enum run_status work(const struct boot_info *bi)
 
     vcpu.ops = bring_up();
     vcpu.ring = &ring;
-    exit_tables_init();
     watchdog_set(config->watchdog_ms);
     dumper_init(bi, &ring, vcpu.ops->name, caps.cpu);
     trace_run_begin(&ring, rdtsc(), (u8)vcpu.ops->vendor, caps.cpu, bi->tsc_hz,

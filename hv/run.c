@@ -1,7 +1,8 @@
 /*
  * The dispatcher. Everything that crosses between guest and host passes
- * through vcpu_run(), whoever made the CPU: the back end enters and decodes,
- * the rest is here, in handlers.c and in trace/.
+ * through vcpu_exited(), whoever made the CPU: decode, trace, observe,
+ * handle, trace. The back end's stub calls it after each exit and enters the
+ * guest again when it says so.
  */
 #include "hv/run.h"
 
@@ -32,31 +33,52 @@ void watchdog_stop(void)
         ;
 }
 
-void vcpu_run(struct vcpu *v, u32 limit)
+/* The way back in: what was done about the exit, then the entry. */
+static void enter(struct vcpu *v)
 {
-    const struct hv_ops *ops = v->ops;
+    trace_vmentry(v->ring, rdtsc(), v->path);
+    v->path = 0;
+    exit_poison(&v->exit);
+}
+
+/* The raw words are traced apart, and fetched only then. */
+static __attribute__((noinline)) void trace_raw(struct vcpu *v)
+{
+    struct exit_raw raw;
+
+    v->ops->raw(v, &raw);
+    trace_exit_raw(v->ring, v->exit_tsc, raw.info1, raw.info2, raw.intr);
+}
+
+bool vcpu_exited(struct vcpu *v)
+{
     struct ring *ring = v->ring;
     enum next next;
 
+    v->ops->decode(v);
+    trace_vmexit(ring, v->exit_tsc, v->exit.kind, v->exit.code, v->exit.rip,
+                 v->exit.length);
+    if (trace_wanted(ring, CLASS_RAW))
+        trace_raw(v);
+    if (v->run && !scenario_observe(v))
+        return false;
+    next = handlers[v->exit.kind](v);
+    if (next == NEXT_STOP)
+        return false;
+    if (next == NEXT_ADVANCE) {
+        v->ops->advance(v, v->exit.length);
+        v->path |= PATH_ADVANCED;
+    }
+    if (UNLIKELY(ring->head != ring->tail))
+        dumper_poll();
+    enter(v);
+    return true;
+}
+
+void vcpu_run(struct vcpu *v)
+{
     v->stop = STOP_NONE;
-    do {
-        trace_vmentry(ring, rdtsc(), v->path);
-        v->path = 0;
-        exit_poison(&v->exit);
-        ops->run(v);
-        ops->decode(v);
-        trace_vmexit(ring, v->exit_tsc, v->exit.kind, v->exit.code, v->exit.rip,
-                     v->exit.length);
-        trace_exit_raw(ring, v->exit_tsc, v->exit.raw1, v->exit.raw2,
-                       v->exit.intr);
-        if (v->run)
-            scenario_observe(v);
-        next = handle_exit(v);
-        if (UNLIKELY(ring->head != ring->tail))
-            dumper_poll();
-        if (UNLIKELY(--limit == 0) && next == NEXT_RESUME) {
-            v->stop = STOP_LIMIT;
-            next = NEXT_STOP;
-        }
-    } while (next == NEXT_RESUME);
+    v->path = PATH_FIRST;
+    enter(v);
+    v->ops->run(v);
 }

@@ -6,9 +6,9 @@
 
 #include "hv/vcpu.h"
 
-/* Runs the guest until a handler stops it (v->stop says why) or `limit` exits
- * have come: enter, decode, trace, observe, handle, trace. */
-void vcpu_run(struct vcpu *v, u32 limit);
+/* Runs the guest until a handler or an observed scenario stops it; v->stop
+ * says why. */
+void vcpu_run(struct vcpu *v);
 
 /* The time that a run of the guest may take, and its (re)start. */
 void watchdog_set(u32 ms);

@@ -182,30 +182,45 @@ static void check_rip(struct vcpu *v, const struct expect *e)
     check_exit(v, "rip", from, rip);
 }
 
-void scenario_observe(struct vcpu *v)
+static void compare(struct vcpu *v, const struct expect *e)
+{
+    u32 code = raw_code(v->ops->vendor, e->kind, e->item);
+
+    if (!check_kind(v, e, v->exit.kind) ||
+        !check_exit(v, "code", code, v->exit.code))
+        return;
+    check_rip(v, e);
+    check_exit(v, "length", e->length, v->exit.length);
+    if (e->has_info)
+        check_info(v, &e->info);
+}
+
+/* Beyond the last expected exit only the hypercall may come that ends it. */
+static void check_end(struct vcpu *v)
+{
+    if (v->run->scenario->final || v->exit.kind != EXIT_HYPERCALL ||
+        v->exit.rip != GUEST_GPA(guest_done))
+        check(v, "exit beyond the last expected, code",
+              raw_code(v->ops->vendor, EXIT_HYPERCALL, 0), v->exit.code);
+}
+
+bool scenario_observe(struct vcpu *v)
 {
     struct run *run = v->run;
     const struct expect *e = next_expected(v);
-    u32 code;
 
     if (run->scenario->exited)
         run->scenario->exited(v);
-    if (!e) { /* the hypercall that ends it, or one exit too many */
-        if (run->scenario->final || v->exit.kind != EXIT_HYPERCALL ||
-            v->exit.rip != GUEST_GPA(guest_done))
-            check(v, "exit beyond the last expected, code",
-                  raw_code(v->ops->vendor, EXIT_HYPERCALL, 0), v->exit.code);
-        return;
+    if (e) {
+        compare(v, e);
+        run->next++;
+    } else {
+        check_end(v);
     }
-    code = raw_code(v->ops->vendor, e->kind, e->item);
-    if (check_kind(v, e, v->exit.kind) &&
-        check_exit(v, "code", code, v->exit.code)) {
-        check_rip(v, e);
-        check_exit(v, "length", e->length, v->exit.length);
-        if (e->has_info)
-            check_info(v, &e->info);
-    }
-    run->next++;
+    if (++run->exits < EXIT_LIMIT)
+        return true;
+    v->stop = STOP_LIMIT;
+    return false;
 }
 
 static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
@@ -331,11 +346,10 @@ static void run_guest(void *arg)
             v->regs.gpr[n] = GUEST_CANARY + n;
     for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
         v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
-    v->path = PATH_FIRST;
     watchdog_start();
     if (s->before)
         s->before(v);
-    vcpu_run(v, EXIT_LIMIT);
+    vcpu_run(v);
     watchdog_stop();
     judge_stop(v);
 }

@@ -14,14 +14,15 @@ struct run {
     struct guest_state initial;
     u64 device[DEVICE_CELLS];
     u32 next;   /* index of the next struct expect */
+    u32 exits;  /* so far */
     u32 checks; /* made so far */
     enum verdict verdict;
     char reason[128]; /* of the first that failed */
 };
 
-/* Compares v->exit with what the scenario expects next. Called by vcpu_run()
- * between trace and handler. */
-void scenario_observe(struct vcpu *v);
+/* Compares v->exit with what the scenario expects next; between trace and
+ * handler. False: there have been too many exits, v->stop says so. */
+bool scenario_observe(struct vcpu *v);
 
 /* Runs the scenarios that the configuration selects, or all that are no
  * demos. Returns the worst verdict. */

@@ -137,11 +137,15 @@ struct hv_ops {
      * has no such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
-    /* Enters the guest and comes back at the next exit, v->exit_tsc set. */
+    /* Enters the guest. After each exit it stamps v->exit_tsc, calls
+     * vcpu_exited() and enters again, until that says false. */
     void (*run)(struct vcpu *v);
 
     /* Fills v->exit from the control block. */
     void (*decode)(struct vcpu *v);
+
+    /* The same exit in the vendor's own words. */
+    void (*raw)(struct vcpu *v, struct exit_raw *raw);
 
     /* Queues an event for the next entry. */
     void (*inject)(struct vcpu *v, const struct event *e);
@@ -170,5 +174,9 @@ struct hv_ops {
 };
 
 extern const struct hv_ops vmx_ops, svm_ops;
+
+/* hv/run.c: the neutral part of a crossing, called by the entry stubs between
+ * an exit and the next entry. False: the guest is not entered again. */
+bool vcpu_exited(struct vcpu *v);
 
 #endif

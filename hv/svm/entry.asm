@@ -31,19 +31,24 @@
 %endmacro
 
 section .text
-global svm_enter:function hidden
+global svm_run:function hidden
 global svm_bare_loop:function hidden
+extern vcpu_exited
 
-; void svm_enter(struct vcpu *v)
-svm_enter:
+; void svm_run(struct vcpu *v): the guest, and between two runs of it the host,
+; until vcpu_exited() says false.
+svm_run:
     push rbx        ; what the System V ABI lets a callee keep
     push rbp
     push r12
     push r13
     push r14
     push r15
-    push rdi
+    push rdi        ; [rsp]: vCPU; the stack is aligned for the call
+.enter:
     mov rax, [rdi + VCPU_VENDOR0]   ; the VMCB's physical address
+    mov rcx, [rdi + VCPU_RAX]
+    mov [rax + VMCB_RAX], rcx
     GUEST_REGISTERS LOAD
     clgi            ; from here to STGI nothing comes between
     sti             ; host IF = 1 lets an interrupt end the guest (15.21.1)
@@ -52,15 +57,22 @@ svm_enter:
     vmsave          ; RAX is the VMCB again, GIF is 0
     mov rax, [rsp]
     GUEST_REGISTERS SAVE
-    mov rbx, rax
+    mov rdi, rax
     rdtsc
     shl rdx, 32
     or rax, rdx
-    mov [rbx + VCPU_EXIT_TSC], rax
-    mov rax, [rbx + VCPU_VENDOR1]
+    mov [rdi + VCPU_EXIT_TSC], rax
+    mov rax, [rdi + VCPU_VENDOR0]
+    mov rcx, [rax + VMCB_RAX]
+    mov [rdi + VCPU_RAX], rcx
+    mov rax, [rdi + VCPU_VENDOR1]
     vmload          ; the host's FS, GS, TR, ...
     cli             ; an interrupt stays pending: the neutral code takes it
     stgi
+    call vcpu_exited
+    mov rdi, [rsp]
+    test al, al
+    jnz .enter
     pop rdi
     pop r15
     pop r14

@@ -40,7 +40,7 @@ static bool has_length(u64 code)
            code == VMEXIT_IDLE_HLT;
 }
 
-static u8 length(struct vcpu *v, const union vmcb *b)
+static u8 insn_length(struct vcpu *v, const union vmcb *b)
 {
     struct insn i;
 
@@ -79,26 +79,28 @@ static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
 }
 
 /* 15.10.2, Figure 15-2. */
-static void decode_io(struct exit *e)
+static void decode_io(struct exit *e, u64 info)
 {
-    e->info.io.port = (u16)(e->raw1 >> IOIO_PORT_SHIFT);
-    e->info.io.size = e->raw1 >> IOIO_SIZE_SHIFT & 7;
-    e->info.io.in = (e->raw1 & IOIO_IN) != 0;
-    e->info.io.string = (e->raw1 & IOIO_STRING) != 0;
-    e->info.io.rep = (e->raw1 & IOIO_REP) != 0;
+    e->info.io.port = (u16)(info >> IOIO_PORT_SHIFT);
+    e->info.io.size = info >> IOIO_SIZE_SHIFT & 7;
+    e->info.io.in = (info & IOIO_IN) != 0;
+    e->info.io.string = (info & IOIO_STRING) != 0;
+    e->info.io.rep = (info & IOIO_REP) != 0;
 }
 
 /* 15.25.6: a page-fault error code, and in bit 32 that it was the access
  * itself, not the walk of the guest's own tables. No linear address. */
-static void decode_npf(struct exit *e)
+static void decode_npf(struct exit *e, const union vmcb *b)
 {
-    e->info.npf.gpa = e->raw2;
+    u64 info = b->exitinfo1;
+
+    e->info.npf.gpa = b->exitinfo2;
     e->info.npf.gla = 0;
     e->info.npf.gla_valid = false;
-    e->info.npf.final = (e->raw1 & NPF_FINAL) != 0;
-    e->info.npf.access = e->raw1 & NPF_FETCH   ? ACCESS_X
-                         : e->raw1 & NPF_WRITE ? ACCESS_W
-                                               : ACCESS_R;
+    e->info.npf.final = (info & NPF_FINAL) != 0;
+    e->info.npf.access = info & NPF_FETCH   ? ACCESS_X
+                         : info & NPF_WRITE ? ACCESS_W
+                                            : ACCESS_R;
 }
 
 /* 15.8.2: the linear address in EXITINFO1 with decode assists; the segments
@@ -140,13 +142,13 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
         e->info.msr.index = (u32)v->regs.gpr[RCX];
         break;
     case DETAIL_io:
-        decode_io(e);
+        decode_io(e, b->exitinfo1);
         break;
     case DETAIL_exception:
         decode_exception(v, b, item);
         break;
     case DETAIL_npf:
-        decode_npf(e);
+        decode_npf(e, b);
         break;
     case DETAIL_invlpg:
         decode_invlpg(v, b);
@@ -154,21 +156,63 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
     }
 }
 
-void svm_decode(struct vcpu *v)
+/*
+ * The short way: the kind of an exit that reports its length and no more, 0
+ * for the others. Most instructions are like that, and with nRIP save decode()
+ * is for them a look-up and a subtraction.
+ */
+static u8 plain_kinds[INTERCEPT_CODES];
+
+void svm_decode_init(bool nrips)
+{
+    for (u32 code = 0; nrips && code < INTERCEPT_CODES; code++) {
+        u8 item;
+        enum exit_kind kind = exit_kind_svm(code, &item);
+
+        if (has_length(code) && exit_row_of(kind)->detail == DETAIL_none)
+            plain_kinds[code] = (u8)kind;
+    }
+}
+
+static __attribute__((noinline)) void decode_rest(struct vcpu *v)
 {
     const union vmcb *b = svm_vmcb(v);
     struct exit *e = &v->exit;
     u64 code = b->exitcode;
     u8 item = 0;
 
-    e->code = (u32)code;
-    e->rip = b->rip;
-    e->raw1 = b->exitinfo1;
-    e->raw2 = b->exitinfo2;
-    e->intr = (u32)b->exitintinfo;
     e->kind = (u8)exit_kind_svm(code, &item);
     if (code == VMEXIT_MSR) /* one code for both ways (15.11) */
-        e->kind = e->raw1 & MSR_INFO_WRITE ? EXIT_MSR_WRITE : EXIT_MSR_READ;
-    e->length = has_length(code) ? length(v, b) : 0;
+        e->kind =
+            b->exitinfo1 & MSR_INFO_WRITE ? EXIT_MSR_WRITE : EXIT_MSR_READ;
+    e->length = has_length(code) ? insn_length(v, b) : 0;
     decode_info(v, b, item);
+}
+
+void svm_decode(struct vcpu *v)
+{
+    union vmcb *b = svm_vmcb(v);
+    struct exit *e = &v->exit;
+    u64 code = b->exitcode;
+
+    e->code = (u32)code;
+    e->rip = b->rip;
+    /* What was for the last entry only. */
+    b->eventinj = 0;
+    b->tlb_control = 0;
+    if (UNLIKELY(code >= INTERCEPT_CODES || !plain_kinds[code])) {
+        decode_rest(v);
+        return;
+    }
+    e->length = (u8)(b->nrip - e->rip);
+    e->kind = plain_kinds[code];
+}
+
+void svm_raw(struct vcpu *v, struct exit_raw *raw)
+{
+    const union vmcb *b = svm_vmcb(v);
+
+    raw->info1 = b->exitinfo1;
+    raw->info2 = b->exitinfo2;
+    raw->intr = (u32)b->exitintinfo;
 }

@@ -15,8 +15,8 @@ u64 svm_nested_entry(u64 pa, u32 access, bool table)
            (access & ACCESS_X ? 0 : NPT_NX);
 }
 
-/* The one value of TLB_CONTROL that every CPU has (15.16.1); svm_run() clears
- * it behind the entry. */
+/* The one value of TLB_CONTROL that every CPU has (15.16.1); svm_decode()
+ * clears it behind the entry. */
 void svm_flush(struct vcpu *v)
 {
     svm_vmcb(v)->tlb_control = TLB_FLUSH_ALL;

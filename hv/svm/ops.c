@@ -38,6 +38,7 @@ static const char *svm_enable(const struct caps *c)
         available |= SVM_HAS_NRIPS;
     if (caps_has(c, FEAT_SVM_DECODE))
         available |= SVM_HAS_DECODE;
+    svm_decode_init(caps_has(c, FEAT_SVM_NRIPS));
     return NULL;
 }
 
@@ -100,18 +101,6 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
     b->np_enable = NP_ENABLE;
     b->n_cr3 = v->nested_root;
     encode_state(b, gs);
-}
-
-/* RAX and RSP are in the VMCB; entry.asm switches the others. */
-static void svm_run(struct vcpu *v)
-{
-    union vmcb *b = svm_vmcb(v);
-
-    b->rax = v->regs.gpr[RAX];
-    svm_enter(v);
-    v->regs.gpr[RAX] = b->rax;
-    b->tlb_control = 0;
-    b->eventinj = 0;
 }
 
 /* INT3 and INTO return behind the instruction. Hardware that saves nRIP takes
@@ -205,6 +194,7 @@ const struct hv_ops svm_ops = {
     .arm = svm_arm,
     .run = svm_run,
     .decode = svm_decode,
+    .raw = svm_raw,
     .inject = svm_inject,
     .advance = svm_advance,
     .get = svm_get,

@@ -42,12 +42,14 @@ void svm_controls_reset(struct svm_area *a);
 
 /* exit.c, nested.c, dump.c: members of svm_ops. */
 void svm_decode(struct vcpu *v);
+void svm_decode_init(bool nrips);
+void svm_raw(struct vcpu *v, struct exit_raw *raw);
 u64 svm_nested_entry(u64 pa, u32 access, bool table);
 void svm_flush(struct vcpu *v);
 void svm_dump(struct vcpu *v);
 
 /* entry.asm */
-void svm_enter(struct vcpu *v);
+void svm_run(struct vcpu *v);
 void svm_bare_loop(struct vcpu *v, u64 trips, u64 length);
 
 #endif

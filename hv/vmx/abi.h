@@ -83,6 +83,8 @@ enum vmcs_field {
 #define REASON_EXTERNAL_INT  1u
 #define REASON_TASK_SWITCH   9u
 #define REASON_INVLPG        14u
+#define REASON_VMREAD        23u
+#define REASON_VMWRITE       25u
 #define REASON_CR_ACCESS     28u
 #define REASON_DR_ACCESS     29u
 #define REASON_IO            30u
@@ -139,7 +141,9 @@ enum vmcs_field {
 #define QUAL_EPT_FINAL     BIT(8)
 
 /* VM-exit instruction information, SDM 28.2.5 (Information for VM Exits Due
- * to Instruction Execution): which instruction exited for reasons 46 and 47. */
+ * to Instruction Execution): which instruction exited for reasons 46 and 47; a
+ * register operand for reasons 23, 25 and 47. */
+#define INFO_REGISTER_OPERAND        BIT(10)
 #define INFO_TABLE_INSTRUCTION(info) ((info) >> 28 & 3)
 
 /* EPT entries, SDM 29.3.2 (EPT Translation Mechanism). */

@@ -38,9 +38,10 @@ section .text
 global vmx_run:function hidden
 global vmx_exit:function hidden
 global vmx_bare_exit:function hidden
-extern vmx_bare_trips, vmx_bare_length
+extern vcpu_exited, vmx_bare_trips, vmx_bare_length
 
-; void vmx_run(struct vcpu *v)
+; void vmx_run(struct vcpu *v): the guest, and between two runs of it the host,
+; until vcpu_exited() says false.
 vmx_run:
     push rbx        ; what the System V ABI lets a callee keep
     push rbp
@@ -48,8 +49,9 @@ vmx_run:
     push r13
     push r14
     push r15
-    push rdi        ; for vmfail
+    push rdi        ; [rsp]: vCPU; the stack is aligned for the call
     mov [rdi + VCPU_VENDOR3], rsp
+enter:
     cmp qword [rdi + VCPU_VENDOR1], 0   ; launched? MOV leaves the flags alone
     GUEST_REGISTERS LOAD
     jne .resume
@@ -58,9 +60,9 @@ vmx_run:
 .resume:
     vmresume
 vmfail:             ; only when the entry did not begin: RSP is the host's
-    pop rdi
+    mov rdi, [rsp]
     mov qword [rdi + VCPU_VENDOR2], 1
-    jmp host_return
+    jmp exited
 
 vmx_exit:           ; RSP = vCPU, RFLAGS = 2, all else is the guest's
     GUEST_REGISTERS SAVE
@@ -68,10 +70,15 @@ vmx_exit:           ; RSP = vCPU, RFLAGS = 2, all else is the guest's
     shl rdx, 32
     or rax, rdx
     mov [rsp + VCPU_EXIT_TSC], rax
+    mov rdi, rsp
+    mov rsp, [rdi + VCPU_VENDOR3]
+exited:
+    call vcpu_exited
+    mov rdi, [rsp]
+    test al, al
+    jnz enter
 host_back:
-    mov rsp, [rsp + VCPU_VENDOR3]
     pop rdi
-host_return:
     pop r15
     pop r14
     pop r13
@@ -88,8 +95,11 @@ vmx_bare_exit:
     add rbx, [rel vmx_bare_length]
     vmwrite rax, rbx
     dec qword [rel vmx_bare_trips]
-    jz host_back
+    jz .done
     GUEST_REGISTERS RELOAD
     vmresume
     mov rsp, [rsp + VCPU_VENDOR3]
     jmp vmfail
+.done:
+    mov rsp, [rsp + VCPU_VENDOR3]
+    jmp host_back

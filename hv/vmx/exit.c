@@ -115,11 +115,9 @@ static u8 delivery_length(void)
 /* Reason 0, SDM 28.2.2 (Information for VM Exits Due to Vectored Events). */
 static void decode_exception(struct exit *e)
 {
-    u8 vector, type;
+    u32 info = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+    u8 vector = INTR_VECTOR(info), type = INTR_TYPE(info);
 
-    e->intr = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
-    vector = INTR_VECTOR(e->intr);
-    type = INTR_TYPE(e->intr);
     if (type == EVENT_NMI) {
         e->kind = EXIT_NMI;
         return;
@@ -130,18 +128,17 @@ static void decode_exception(struct exit *e)
     else
         e->length = delivery_length();
     e->info.exception.vector = vector;
-    e->info.exception.has_error = (e->intr & INTR_HAS_ERROR) != 0;
+    e->info.exception.has_error = (info & INTR_HAS_ERROR) != 0;
     e->info.exception.error = e->info.exception.has_error
                                   ? (u32)vmread(VMCS_EXIT_INTERRUPTION_ERROR)
                                   : 0;
-    /* #DB: what DR6 would get; #PF: the linear address; else nothing. */
-    if (vector == VECTOR_DB || vector == VECTOR_PF)
-        e->raw1 = vmread(VMCS_EXIT_QUALIFICATION);
-    e->info.exception.address = vector == VECTOR_PF ? e->raw1 : 0;
+    /* For #PF the qualification is the linear address. */
+    e->info.exception.address =
+        vector == VECTOR_PF ? vmread(VMCS_EXIT_QUALIFICATION) : 0;
 }
 
 /* SDM Table 28-3. */
-static void decode_cr(struct exit *e)
+static void decode_cr(struct exit *e, u64 qualification)
 {
     static const u8 kinds[] = {
         [QUAL_CR_TO] = EXIT_CR_WRITE,
@@ -150,39 +147,39 @@ static void decode_cr(struct exit *e)
         [QUAL_CR_LMSW] = EXIT_LMSW,
     };
 
-    e->kind = kinds[QUAL_CR_ACCESS(e->raw1)];
-    e->info.cr.nr = QUAL_CR_NUMBER(e->raw1);
-    e->info.cr.gpr = QUAL_CR_GPR(e->raw1);
+    e->kind = kinds[QUAL_CR_ACCESS(qualification)];
+    e->info.cr.nr = QUAL_CR_NUMBER(qualification);
+    e->info.cr.gpr = QUAL_CR_GPR(qualification);
 }
 
 /* SDM Table 28-4. */
-static void decode_dr(struct exit *e)
+static void decode_dr(struct exit *e, u64 qualification)
 {
-    e->kind = e->raw1 & QUAL_DR_FROM ? EXIT_DR_READ : EXIT_DR_WRITE;
-    e->info.dr.nr = QUAL_DR_NUMBER(e->raw1);
-    e->info.dr.gpr = QUAL_DR_GPR(e->raw1);
+    e->kind = qualification & QUAL_DR_FROM ? EXIT_DR_READ : EXIT_DR_WRITE;
+    e->info.dr.nr = QUAL_DR_NUMBER(qualification);
+    e->info.dr.gpr = QUAL_DR_GPR(qualification);
 }
 
 /* SDM Table 28-5. */
-static void decode_io(struct exit *e)
+static void decode_io(struct exit *e, u64 qualification)
 {
-    e->info.io.port = QUAL_IO_PORT(e->raw1);
-    e->info.io.size = QUAL_IO_SIZE(e->raw1);
-    e->info.io.in = (e->raw1 & QUAL_IO_IN) != 0;
-    e->info.io.string = (e->raw1 & QUAL_IO_STRING) != 0;
-    e->info.io.rep = (e->raw1 & QUAL_IO_REP) != 0;
+    e->info.io.port = QUAL_IO_PORT(qualification);
+    e->info.io.size = QUAL_IO_SIZE(qualification);
+    e->info.io.in = (qualification & QUAL_IO_IN) != 0;
+    e->info.io.string = (qualification & QUAL_IO_STRING) != 0;
+    e->info.io.rep = (qualification & QUAL_IO_REP) != 0;
 }
 
 /* SDM Table 28-7; a misconfiguration has the address alone. */
-static void decode_ept(struct exit *e, bool violation)
+static void decode_ept(struct exit *e, u64 qualification, bool violation)
 {
-    e->info.npf.gpa = e->raw2;
-    e->info.npf.gla_valid = violation && (e->raw1 & QUAL_EPT_GLA_VALID);
+    e->info.npf.gpa = vmread(VMCS_GUEST_PHYSICAL_ADDRESS);
+    e->info.npf.gla_valid = violation && (qualification & QUAL_EPT_GLA_VALID);
     e->info.npf.gla =
         e->info.npf.gla_valid ? vmread(VMCS_GUEST_LINEAR_ADDRESS) : 0;
     e->info.npf.final =
-        e->info.npf.gla_valid && (e->raw1 & QUAL_EPT_FINAL) != 0;
-    e->info.npf.access = violation ? QUAL_EPT_ACCESS(e->raw1) : 0;
+        e->info.npf.gla_valid && (qualification & QUAL_EPT_FINAL) != 0;
+    e->info.npf.access = violation ? QUAL_EPT_ACCESS(qualification) : 0;
     e->length = delivery_length();
 }
 
@@ -198,7 +195,7 @@ static void decode_table(struct exit *e, bool system)
     e->kind = kinds[system][INFO_TABLE_INSTRUCTION(info)];
 }
 
-static void decode_info(struct vcpu *v, u32 reason)
+static void decode_info(struct vcpu *v, u32 reason, u64 qualification)
 {
     struct exit *e = &v->exit;
 
@@ -206,25 +203,24 @@ static void decode_info(struct vcpu *v, u32 reason)
     case REASON_EXCEPTION_NMI:
         decode_exception(e);
         break;
-    case REASON_EXTERNAL_INT: /* valid only with acknowledge-on-exit */
-        e->intr = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+    case REASON_EXTERNAL_INT: /* no vector without acknowledge-on-exit */
         break;
     case REASON_TASK_SWITCH: /* by an instruction, or by an event's gate */
-        e->length = QUAL_TASK_SOURCE(e->raw1) != QUAL_TASK_GATE
+        e->length = QUAL_TASK_SOURCE(qualification) != QUAL_TASK_GATE
                         ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH)
                         : delivery_length();
         break;
     case REASON_INVLPG:
-        e->info.invlpg.address = e->raw1;
+        e->info.invlpg.address = qualification;
         break;
     case REASON_CR_ACCESS:
-        decode_cr(e);
+        decode_cr(e, qualification);
         break;
     case REASON_DR_ACCESS:
-        decode_dr(e);
+        decode_dr(e, qualification);
         break;
     case REASON_IO:
-        decode_io(e);
+        decode_io(e, qualification);
         break;
     case REASON_RDMSR:
     case REASON_WRMSR:
@@ -236,7 +232,7 @@ static void decode_info(struct vcpu *v, u32 reason)
         break;
     case REASON_EPT_VIOLATION:
     case REASON_EPT_MISCONFIG:
-        decode_ept(e, reason == REASON_EPT_VIOLATION);
+        decode_ept(e, qualification, reason == REASON_EPT_VIOLATION);
         break;
     default: /* APIC access, log full, SPP: in the middle of a delivery? */
         e->length = delivery_length();
@@ -259,11 +255,8 @@ static void decode_vmfail(struct vcpu *v)
         error = 0;
     e->kind = EXIT_ENTRY_INVALID;
     e->code = 0xffff0000u | (u32)error;
-    e->raw1 = error;
     e->rip = error ? vmread(VMCS_GUEST_RIP) : 0;
     e->length = 0;
-    e->raw2 = 0;
-    e->intr = 0;
 }
 
 /* Any exit but the plain instructions, failed entries too. */
@@ -279,12 +272,9 @@ static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
         v->vendor[SLOT_LAUNCHED] = 1;
     e->kind = (u8)exit_kind_vmx(basic);
     e->length = what & LEN ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH) : 0;
-    if (what & QUAL)
-        e->raw1 = vmread(VMCS_EXIT_QUALIFICATION);
-    if (what & GPA)
-        e->raw2 = vmread(VMCS_GUEST_PHYSICAL_ADDRESS);
     if (what & INFO)
-        decode_info(v, basic);
+        decode_info(v, basic,
+                    what & QUAL ? vmread(VMCS_EXIT_QUALIFICATION) : 0);
 }
 
 void vmx_decode(struct vcpu *v)
@@ -299,9 +289,6 @@ void vmx_decode(struct vcpu *v)
     reason = (u32)vmread(VMCS_EXIT_REASON);
     e->code = reason;
     e->rip = vmread(VMCS_GUEST_RIP);
-    e->raw1 = 0;
-    e->raw2 = 0;
-    e->intr = 0;
     /* A reason with flags above its basic part is out of range here. */
     if (UNLIKELY(reason >= ARRAY_SIZE(reports) || !plain_kinds[reason])) {
         decode_rest(v, reason);
@@ -310,4 +297,26 @@ void vmx_decode(struct vcpu *v)
     v->vendor[SLOT_LAUNCHED] = 1;
     e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
     e->kind = plain_kinds[reason];
+}
+
+/* The qualification of these is the displacement of a memory operand; with a
+ * register operand it is undefined (SDM 28.2.1). */
+static bool register_operand(u32 reason)
+{
+    return (reason == REASON_VMREAD || reason == REASON_VMWRITE ||
+            reason == REASON_LDTR_TR) &&
+           (vmread(VMCS_EXIT_INSTRUCTION_INFO) & INFO_REGISTER_OPERAND) != 0;
+}
+
+void vmx_raw(struct vcpu *v, struct exit_raw *raw)
+{
+    u32 basic = (u32)vmread(VMCS_EXIT_REASON) & REASON_BASIC;
+    u8 what = basic < ARRAY_SIZE(reports) ? reports[basic] : 0;
+
+    (void)v;
+    raw->info1 = register_operand(basic) ? 0 : vmread(VMCS_EXIT_QUALIFICATION);
+    raw->info2 = what & GPA ? vmread(VMCS_GUEST_PHYSICAL_ADDRESS) : 0;
+    raw->intr = basic == REASON_EXCEPTION_NMI || basic == REASON_EXTERNAL_INT
+                    ? (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO)
+                    : 0;
 }

@@ -315,6 +315,7 @@ const struct hv_ops vmx_ops = {
     .arm = vmx_arm,
     .run = vmx_run,
     .decode = vmx_decode,
+    .raw = vmx_raw,
     .inject = vmx_inject,
     .advance = vmx_advance,
     .get = vmx_get,

@@ -78,6 +78,7 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 /* exit.c, nested.c, dump.c: members of vmx_ops. */
 void vmx_decode_init(void);
 void vmx_decode(struct vcpu *v);
+void vmx_raw(struct vcpu *v, struct exit_raw *raw);
 u64 vmx_nested_entry(u64 pa, u32 access, bool table);
 void vmx_flush(struct vcpu *v);
 void vmx_dump(struct vcpu *v);
@@ -85,8 +86,8 @@ void vmx_dump(struct vcpu *v);
 /* nested.c: the EPT pointer for a top table. */
 u64 vmx_eptp(u64 root);
 
-/* entry.asm. vmx_run() comes back at an exit, or after VMfail with
- * SLOT_VMFAIL set; the others are where exits arrive (VMCS_HOST_RIP). */
+/* entry.asm. VMfail, too, goes to vcpu_exited(), with SLOT_VMFAIL set; the
+ * other two are where exits arrive (VMCS_HOST_RIP). */
 void vmx_run(struct vcpu *v);
 void vmx_exit(void);
 void vmx_bare_exit(void);
