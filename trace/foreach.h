@@ -5,15 +5,17 @@
 #ifndef TRACE_FOREACH_H
 #define TRACE_FOREACH_H
 
-/* `M tuple` puts the macro's name before the tuple's own parentheses. */
-#define FE_1(M, tuple)      M tuple
-#define FE_2(M, tuple, ...) M tuple FE_1(M, __VA_ARGS__)
-#define FE_3(M, tuple, ...) M tuple FE_2(M, __VA_ARGS__)
-#define FE_4(M, tuple, ...) M tuple FE_3(M, __VA_ARGS__)
-#define FE_5(M, tuple, ...) M tuple FE_4(M, __VA_ARGS__)
-#define FE_6(M, tuple, ...) M tuple FE_5(M, __VA_ARGS__)
-#define FE_7(M, tuple, ...) M tuple FE_6(M, __VA_ARGS__)
-#define FE_8(M, tuple, ...) M tuple FE_7(M, __VA_ARGS__)
+/* `M tuple` puts the macro's name before the tuple's own parentheses. That
+ * FE_CALL scans it once more is for cppcheck's preprocessor. */
+#define FE_CALL(call)       call
+#define FE_1(M, tuple)      FE_CALL(M tuple)
+#define FE_2(M, tuple, ...) FE_CALL(M tuple) FE_1(M, __VA_ARGS__)
+#define FE_3(M, tuple, ...) FE_CALL(M tuple) FE_2(M, __VA_ARGS__)
+#define FE_4(M, tuple, ...) FE_CALL(M tuple) FE_3(M, __VA_ARGS__)
+#define FE_5(M, tuple, ...) FE_CALL(M tuple) FE_4(M, __VA_ARGS__)
+#define FE_6(M, tuple, ...) FE_CALL(M tuple) FE_5(M, __VA_ARGS__)
+#define FE_7(M, tuple, ...) FE_CALL(M tuple) FE_6(M, __VA_ARGS__)
+#define FE_8(M, tuple, ...) FE_CALL(M tuple) FE_7(M, __VA_ARGS__)
 
 /* The tuples push the list of FE_n to the right, so the ninth argument is the
  * one for their number. */

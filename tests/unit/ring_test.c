@@ -157,6 +157,31 @@ static void time_never_runs_backwards(void **state)
     assert_int_equal(ring_peek(&ring)->timestamp_begin, 5000);
 }
 
+/* Whatever is left of a packet when the largest event without text comes. */
+static void packets_stay_in_their_sub_buffer(void **state)
+{
+    const u32 size = TRACE_FIXED_MAX - EVENT_COMPACT_SIZE;
+    char text[100];
+
+    (void)state;
+    for (u32 len = 0; len < sizeof(text); len++) {
+        memset(text, 'x', len);
+        text[len] = 0;
+        trace_check_failed(&ring, 1, text, 1, 2);
+        for (u32 last = ring.head; ring.head == last;) {
+            u8 *p = ring_reserve(&ring, 1, 1, size);
+
+            if (!p)
+                p = ring_reserve_slow(&ring, 1, 1, size);
+            memset(p, 0, size);
+        }
+        assert_true(ring_peek(&ring)->packet_size <= SUB * 8);
+        ring_release(&ring);
+        ring_flush(&ring, 1);
+        ring_release(&ring);
+    }
+}
+
 static void flush_without_news_writes_nothing(void **state)
 {
     (void)state;
@@ -279,6 +304,7 @@ int main(void)
         TEST(masked_classes_are_not_written),
         TEST(long_header_on_gaps),
         TEST(time_never_runs_backwards),
+        TEST(packets_stay_in_their_sub_buffer),
         TEST(flush_without_news_writes_nothing),
         TEST(full_ring_discards_and_counts),
         TEST(random_run_agrees_with_the_model),

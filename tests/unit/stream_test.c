@@ -47,7 +47,7 @@ static void frame(enum frame_type type, u32 sequence)
 /* The file has no name but this one. */
 static void opened(void)
 {
-    char path[64];
+    static char path[64]; /* the stream keeps it as its name */
 
     fflush(file);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));

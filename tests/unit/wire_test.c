@@ -180,6 +180,29 @@ static void every_flipped_bit_is_caught(void **state)
     }
 }
 
+/* Five digits reach beyond 32 bits; such a group means nothing. Here it would
+ * stand for the same bytes as the right one: the first group of this frame is
+ * a small number, to which 2^32 can be added. */
+static void digits_beyond_32_bits_are_bad(void **state)
+{
+    u8 *group = line + strlen(WIRE_START);
+    const u8 data[64] = {0};
+    struct seen s = {0};
+    u64 value = 0;
+
+    (void)state;
+    encode(0, data, sizeof(data));
+    for (u32 i = 0; i < 5; i++)
+        value = value * 85 + (u64)(strchr(WIRE_DIGITS, group[i]) - WIRE_DIGITS);
+    value += 1ull << 32;
+    for (u32 i = 5; i-- > 0; value /= 85)
+        group[i] = (u8)WIRE_DIGITS[value % 85];
+    assert_int_equal(value, 0);
+    feed(&s, line, line_len);
+    assert_int_equal(s.frames, 0);
+    assert_int_equal(s.bad, 1);
+}
+
 /* Cut anywhere: by the next frame, by text with an escape, by the end. */
 static void every_truncation_is_caught(void **state)
 {
@@ -291,6 +314,7 @@ int main(void)
         TEST(largest_frame_round_trips),
         TEST(endless_frame_is_too_long),
         TEST(every_flipped_bit_is_caught),
+        TEST(digits_beyond_32_bits_are_bad),
         TEST(every_truncation_is_caught),
         TEST(text_after_a_lost_end_comes_back),
         TEST(text_between_frames_is_text),

@@ -1,0 +1,227 @@
+#!/bin/bash
+# The host tool on synthetic streams (tests/unit/mkstream.c): what it prints,
+# what it records, its exit statuses, and what it does with damage.
+. "$(dirname "$0")/lib.sh"
+
+MKSTREAM=build/unit/mkstream
+
+# stream WORD...: a stream in $SCRATCH/WORD-WORD; prints its name.
+stream() {
+    local name=${*:-good}
+    name=$SCRATCH/${name// /-}
+    "$MKSTREAM" "$@" >"$name"
+    echo "$name"
+}
+
+print_stdin() {
+    "$TOLLGATE" print <"$1"
+}
+
+record_and_read() {
+    "$TOLLGATE" record -o "$1" "$2" && babeltrace2 "$1"
+}
+
+judge_text() {
+    echo "$1" | "$TOLLGATE" verdict
+}
+
+printing() {
+    local good
+    good=$(stream)
+    wants "print reads a file" 0 "CPUID code 0xa rip 0x8001000 length 2" \
+        "$TOLLGATE" print "$good"
+    wants "print reads stdin" 0 "run_end        3 scenarios run" \
+        print_stdin "$good"
+    wants "console text is readable" 0 "| BdsDxe: loading Boot0001" \
+        "$TOLLGATE" print "$good"
+    wants "text comes whole out of the middle of frames" 0 "| half way" \
+        "$TOLLGATE" print "$good"
+    wants "--raw has plain numbers" 0 "kind=0xc code=0xa rip=0x8001000" \
+        "$TOLLGATE" print --raw "$good"
+    wants "--crossings joins exit and raw words" 0 \
+        "exit 0000000a 0000000008001001 0000000000000001 0000000000000022" \
+        "$TOLLGATE" print --crossings "$good"
+    wants "--crossings needs class raw" 3 "the trace mask left out class raw" \
+        "$TOLLGATE" print --crossings "$(stream noraw)"
+    wants "discarded events are said" 0 "discarded because the ring was full" \
+        "$TOLLGATE" print "$(stream discard)"
+    if "$TOLLGATE" print --no-text "$good" | grep -q '^|'; then
+        not_ok "--no-text leaves text out" <<<"it does not"
+    else
+        ok "--no-text leaves text out"
+    fi
+}
+
+# A live source: the lines come while it is still open.
+live() {
+    local server
+    socat -u OPEN:"$(stream)" UNIX-LISTEN:"$SCRATCH/socket" &
+    server=$!
+    for _ in $(seq 50); do
+        [ ! -S "$SCRATCH/socket" ] || break
+        sleep 0.1
+    done
+    wants "print reads a Unix socket" 0 "3 scenarios run" \
+        "$TOLLGATE" print "$SCRATCH/socket"
+    wait "$server" || true
+    mkfifo "$SCRATCH/fifo"
+    "$TOLLGATE" print - <"$SCRATCH/fifo" >"$SCRATCH/live" &
+    server=$!
+    exec 9>"$SCRATCH/fifo"
+    "$MKSTREAM" >&9
+    for _ in $(seq 50); do
+        ! grep -q run_end "$SCRATCH/live" || break
+        sleep 0.1
+    done
+    wants "print shows a line as soon as it is there" 0 run_end \
+        cat "$SCRATCH/live"
+    exec 9>&-
+    wait "$server"
+}
+
+recording() {
+    local good dir=$SCRATCH/ctf
+    good=$(stream)
+    wants "record writes a CTF directory" 0 "" \
+        "$TOLLGATE" record -o "$dir" --console "$SCRATCH/console" "$good"
+    wants "record keeps the text" 0 "BdsDxe: starting" cat "$SCRATCH/console"
+    babeltrace2 "$dir" >"$SCRATCH/text" 2>"$SCRATCH/errors" || true
+    if [ -s "$SCRATCH/errors" ]; then
+        not_ok "babeltrace2 reads it without a warning" \
+            <"$SCRATCH/errors"
+    else
+        ok "babeltrace2 reads it without a warning"
+    fi
+    wants "babeltrace2 finds every event" 0 "420" wc -l "$SCRATCH/text"
+    wants "babeltrace2 shows names" 0 'kind = ( "CPUID" : container' \
+        cat "$SCRATCH/text"
+    wants "record keeps the last run" 0 "" \
+        "$TOLLGATE" record -o "$dir" "$(stream twice)"
+    wants "a run of its own is recorded" 0 "scenario = \"two\"" \
+        babeltrace2 "$dir"
+    wants "record needs -o" 2 "Give -o DIR" "$TOLLGATE" record "$good"
+    wants "a discard is told by babeltrace2" 0 "Tracer discarded" \
+        record_and_read "$SCRATCH/lossy" "$(stream discard)"
+}
+
+judging() {
+    local expect=$SCRATCH/expect
+    printf '%s\n' 'one pass' 'two pass' '# none' 'three skip' >"$expect"
+    wants "a good run passes" 0 "2 pass, 1 skip" "$TOLLGATE" verdict "$(stream)"
+    wants "codes without a scenario are listed" 0 "not-covered" \
+        "$TOLLGATE" verdict "$(stream svm)"
+    wants "a selection has no coverage" 0 "2 pass, 1 skip" \
+        "$TOLLGATE" verdict "$(stream select)"
+    wants "a failed check fails the run" 1 "rip: want 0x1000 got 0x1002" \
+        "$TOLLGATE" verdict "$(stream fail)"
+    wants "an expected run passes" 0 "2 pass, 1 skip" \
+        "$TOLLGATE" verdict --expect "$expect" "$(stream)"
+    wants "an unexpected verdict fails" 1 \
+        "not as expected: two: expected pass, got fail" \
+        "$TOLLGATE" verdict --expect "$expect" "$(stream fail)"
+    sed -i 's/two pass/two known-deviation Vol. 1: is wrong/' "$expect"
+    wants "a known deviation is excused" 0 "Vol. 1: is wrong" \
+        "$TOLLGATE" verdict --expect "$expect" "$(stream fail)"
+    wants "a known deviation that passes fails" 1 "take it off the list" \
+        "$TOLLGATE" verdict --expect "$expect" "$(stream)"
+    wants "a run without an end is an error" 3 \
+        "last event: hvm:scenario_end three" \
+        "$TOLLGATE" verdict "$(stream noend)"
+    wants "... that names the last line" 3 "last line of text: last words" \
+        "$TOLLGATE" verdict "$(stream noend)"
+    wants "a host fault is an error" 3 "a fault in the hypervisor itself" \
+        "$TOLLGATE" verdict "$(stream fault)"
+    wants "a restart is an error" 3 "the machine started again" \
+        "$TOLLGATE" verdict "$(stream twice)"
+    wants "no frame at all is an error" 3 \
+        "no frame of Tollgate in the stream; its last line of text is: hello" \
+        judge_text hello
+    echo 'one maybe' >"$expect"
+    wants "a bad list is refused with its line" 2 "line 1: the verdict is" \
+        "$TOLLGATE" verdict --expect "$expect" "$(stream)"
+    wants "a missing list is refused" 2 "cannot read" \
+        "$TOLLGATE" verdict --expect "$SCRATCH/none" "$(stream)"
+}
+
+reporting() {
+    "$TOLLGATE" verdict --platform synthetic --json "$SCRATCH/json" \
+        --tap "$SCRATCH/tap" "$(stream fail svm)" >/dev/null 2>&1 || true
+    wants "JSON has the run" 0 '"platform": "synthetic"' cat "$SCRATCH/json"
+    wants "JSON has each code" 0 '"name": "CR_READ(5)"' cat "$SCRATCH/json"
+    wants "JSON has the code as a number" 0 '"code": 114' cat "$SCRATCH/json"
+    wants "TAP has the failure" 0 'not ok 2 - two' cat "$SCRATCH/tap"
+    wants "TAP has the skip" 0 'ok 3 - three # SKIP VMX_HLT is missing' \
+        cat "$SCRATCH/tap"
+    wants "TAP has what is not covered" 0 \
+        'CR_READ(5) # TODO not covered:' cat "$SCRATCH/tap"
+    if [ "$(sed -n 's/^1\.\.//p' "$SCRATCH/tap")" = \
+        "$(grep -cE '^(not )?ok' "$SCRATCH/tap")" ]; then
+        ok "TAP has as many lines as its plan"
+    else
+        not_ok "TAP has as many lines as its plan" <"$SCRATCH/tap"
+    fi
+}
+
+# What is intact is decoded, what is not is placed and counted.
+damage() {
+    local good size cut=$SCRATCH/cut flipped=$SCRATCH/flipped
+    good=$(stream)
+    size=$(stat -c %s "$good")
+    head -c $((size - 2000)) "$good" >"$cut"
+    wants "a cut stream is an error" 3 "stream ended before the run did" \
+        "$TOLLGATE" verdict "$cut"
+    cp "$good" "$flipped"
+    flip "$flipped" $((size / 2))
+    wants "a flipped bit is an error with its offset" 3 \
+        "damaged frame at offset" "$TOLLGATE" verdict "$flipped"
+    wants "... and what is lost is counted" 3 \
+        "1 frames arrived damaged, 1 are missing" \
+        "$TOLLGATE" verdict "$flipped"
+    wants "the rest is printed all the same" 0 "3 scenarios run" \
+        "$TOLLGATE" print "$flipped"
+    wants "the rest is recorded all the same" 3 "what is intact is in" \
+        "$TOLLGATE" record -o "$SCRATCH/rest" "$flipped"
+    wants "... and babeltrace2 reads it" 0 "scenarios = 3" \
+        babeltrace2 "$SCRATCH/rest"
+    cp "$good" "$flipped"
+    flip "$flipped" 200
+    wants "damaged metadata is replaced" 3 "writing this version's own" \
+        "$TOLLGATE" record -o "$SCRATCH/rest" "$flipped"
+    wants "... and babeltrace2 reads that" 0 "scenarios = 3" \
+        babeltrace2 "$SCRATCH/rest"
+}
+
+usage() {
+    local command
+    for command in print record verdict schema exits; do
+        wants "$command has help" 0 "usage: tollgate $command" \
+            "$TOLLGATE" "$command" --help
+        wants "$command refuses an unknown option" 2 \
+            "unknown option --fast; see tollgate $command --help" \
+            "$TOLLGATE" "$command" --fast
+    done
+    wants "help" 0 "print a stream as it comes" "$TOLLGATE" --help
+    wants "version" 0 "tollgate 0" "$TOLLGATE" --version
+    wants "no command" 2 "usage" "$TOLLGATE"
+    wants "unknown command" 2 "unknown command 'frob'" "$TOLLGATE" frob
+    wants "missing file" 2 "cannot open" "$TOLLGATE" print "$SCRATCH/none"
+    wants "missing value" 2 "--expect needs a value" \
+        "$TOLLGATE" verdict --expect
+    wants "metadata" 0 "/* CTF 1.8 */" "$TOLLGATE" schema --metadata
+    wants "formats file" 0 \
+        "0x00000002  CPU%(cpu)d  %(tsc)d  hvm:vmentry  %(1)d" \
+        "$TOLLGATE" schema --formats
+    wants "events for people" 0 "| 4 | \`hvm:cpuid\` | detail | both |" \
+        "$TOLLGATE" schema --markdown
+    wants "exits for people" 0 "| CPUID | 10 | always |" \
+        "$TOLLGATE" exits --markdown
+}
+
+printing
+live
+recording
+judging
+reporting
+damage
+usage
+finish
