@@ -272,6 +272,12 @@ static enum next handle_interrupt(struct vcpu *v)
     return NEXT_RESUME;
 }
 
+/* Armed as the watchdog's second way in (hv/run.c). */
+static enum next handle_preemption_timer(struct vcpu *v)
+{
+    return stop(v, STOP_TIMEOUT);
+}
+
 /* A hole that a scenario made in the probe page is filled; any other fault is
  * the guest going astray. */
 static enum next handle_nested_fault(struct vcpu *v)
@@ -320,6 +326,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_IO] = handle_io,
     [EXIT_EXCEPTION] = handle_exception,
     [EXIT_INTERRUPT] = handle_interrupt,
+    [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
 };

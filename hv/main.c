@@ -58,7 +58,7 @@ static enum run_status work(const struct boot_info *bi)
 
     vcpu.ops = bring_up();
     vcpu.ring = &ring;
-    watchdog_set(config->watchdog_ms);
+    watchdog_set(config->watchdog_ms, bi->tsc_hz);
     dumper_init(bi, &ring, vcpu.ops->name, caps.cpu);
     trace_run_begin(&ring, rdtsc(), (u8)vcpu.ops->vendor, caps.cpu, bi->tsc_hz,
                     config->mode == MODE_BENCH ? "bench" : config->scenarios);

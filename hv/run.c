@@ -15,10 +15,18 @@
 #include "trace/trace.h"
 
 static u32 watchdog_ms;
+static u64 watchdog_tsc;
 
-void watchdog_set(u32 ms)
+void watchdog_set(u32 ms, u64 tsc_hz)
 {
     watchdog_ms = ms;
+    watchdog_tsc = ms * (tsc_hz / 1000);
+}
+
+/* False, and nothing done, where there is no such control. */
+void watchdog_arm(struct vcpu *v)
+{
+    v->ops->arm(v, EXIT_PREEMPTION_TIMER, (u32)(watchdog_tsc / 1024), true);
 }
 
 void watchdog_start(void)

@@ -10,9 +10,11 @@
  * says why. */
 void vcpu_run(struct vcpu *v);
 
-/* The time that a run of the guest may take, and its (re)start. */
-void watchdog_set(u32 ms);
+/* The time that a run of the guest may take, and its (re)start: a timer
+ * interrupt, which exits. VT-x has a second one that needs no interrupt. */
+void watchdog_set(u32 ms, u64 tsc_hz);
 void watchdog_start(void);
+void watchdog_arm(struct vcpu *v);
 
 /* No timer any more, and no interrupt of this run left for the next. */
 void watchdog_stop(void);

@@ -346,6 +346,8 @@ static void run_guest(void *arg)
             v->regs.gpr[n] = GUEST_CANARY + n;
     for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
         v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    if (s->kind != EXIT_PREEMPTION_TIMER)
+        watchdog_arm(v);
     watchdog_start();
     if (s->before)
         s->before(v);

@@ -112,9 +112,11 @@ static void svm_inject(struct vcpu *v, const struct event *e)
     u64 type = e->type;
 
     if (type == EVENT_SOFT_EXCEPTION) {
+        u64 behind = b->rip + e->length;
+
         type = EVENT_EXCEPTION;
-        b->rip += e->length;
-        b->nrip = b->rip;
+        b->rip = behind;
+        b->nrip = behind;
     }
     b->eventinj = EVENTINJ_VALID | type << EVENTINJ_TYPE_SHIFT | e->vector;
     if (e->has_error)
