@@ -16,6 +16,27 @@
 #include "guest/guest.h"
 #include "hv/vcpu.h"
 
+#define MAX_EXPECT 8
+#define MAX_RAW    5
+#define MAX_SEE    12
+#define MAX_ARM    4
+#define MAX_NEEDS  3
+
+/* A word of the control block at an exit, if it is this vendor's. */
+struct raw_want {
+    u8 word; /* enum raw_word */
+    u64 value;
+    u64 ignore; /* bits that may be anything */
+};
+#define RAW(w, v)                                                              \
+    {                                                                          \
+        RAW_##w, v, 0                                                          \
+    }
+#define RAW_BUT(w, v, bits)                                                    \
+    {                                                                          \
+        RAW_##w, v, bits                                                       \
+    }
+
 /* One exit that must come, in this place of the order. */
 struct expect {
     u8 kind;       /* enum exit_kind */
@@ -28,6 +49,7 @@ struct expect {
     bool has_info; /* compare info, too */
     u64 rip;       /* RIP, when it is not at a label */
     union exit_info info;
+    struct raw_want raw[MAX_RAW];
 };
 
 /* What must hold when the scenario has ended: the guest's view. */
@@ -91,11 +113,6 @@ struct arm {
     u32 item; /* as hv_ops.arm() */
 };
 
-#define MAX_EXPECT 6
-#define MAX_SEE    10
-#define MAX_ARM    3
-#define MAX_NEEDS  2
-
 struct scenario {
     const char *name;
     const u8 *code;       /* first instruction */
@@ -104,11 +121,13 @@ struct scenario {
     u8 vendor;            /* enum vendor; 0: for both */
     bool demo;            /* runs only when it is named */
     bool final;           /* the last expected exit ends it */
+    bool negative;        /* with the control off: no exit at all */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     struct arm arm[MAX_ARM];
     struct expect expect[MAX_EXPECT];
     struct see see[MAX_SEE];
+    void (*state)(struct guest_state *gs); /* changes the state at the start */
     void (*before)(struct vcpu *v); /* last thing before the first entry */
     void (*exited)(struct vcpu *v); /* at each exit, before its handler */
 };
@@ -154,18 +173,22 @@ extern const struct scenario *const scenarios_end[];
     ".endif\n"
 
 /* VMCALL, which the loader turns into VMMCALL on AMD-V. */
-#define HYPERCALL                                                              \
+#define CALL_HOST                                                              \
     "999: vmcall\n"                                                            \
     ".pushsection .guest.patch,\"a\",@progbits\n"                              \
     ".long 999b - .\n"                                                         \
     ".popsection\n"
 
-#define SCENARIO(id, about, ...)                                               \
+/* id, with the code of another scenario: its negative, as a rule. */
+#define SCENARIO_OF(id, text, about, ...)                                      \
+    SCENARIO_AS(id, text, EXIT_##about, __VA_ARGS__)
+#define SCENARIO(id, about, ...) SCENARIO_AS(id, id, EXIT_##about, __VA_ARGS__)
+#define SCENARIO_AS(id, text, about, ...)                                      \
     static const struct scenario scenario_##id = {                             \
         .name = #id,                                                           \
-        .code = guest_##id,                                                    \
-        .label = {0, guest_##id##_1, guest_##id##_2, guest_##id##_3},          \
-        .kind = EXIT_##about,                                                  \
+        .code = guest_##text,                                                  \
+        .label = {0, guest_##text##_1, guest_##text##_2, guest_##text##_3},    \
+        .kind = about,                                                         \
         __VA_ARGS__};                                                          \
     static const struct scenario *const scenario_##id##_entry                  \
         __attribute__((used, section("scenarios"))) = &scenario_##id

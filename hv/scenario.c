@@ -24,6 +24,11 @@ static const char *const gpr_names[GPRS] = {
 
 static const char *const reg_names[] = {"rip", "rsp", "rflags", "cr0", "cr2",
                                         "cr3", "cr4", "cr8",    "dr7", "efer"};
+static const char *const raw_names[] = {
+#define W(name, text) [RAW_##name] = text,
+    RAW_WORDS(W)
+#undef W
+};
 static const char *const device_names[DEVICE_CELLS] = {
     [DEVICE_IN] = "value of in",         [DEVICE_OUT] = "value of out",
     [DEVICE_OUT_COUNT] = "count of out", [DEVICE_MSR] = "emulated msr",
@@ -35,6 +40,12 @@ static const char *const seen_names[] = {
     "cr2 that the guest saw"};
 _Static_assert(ARRAY_SIZE(seen_names) == sizeof(struct guest_seen) / 8,
                "one name for each member");
+
+/* hv/simd.asm */
+#define SIMD_SEED 0x70116a7e51000000ull
+#define SIMD_ALL  0xffffu
+void simd_fill(u64 seed);
+u32 simd_kept(u64 seed);
 
 /* Lowers the verdict; the first reason stays. */
 static void judge(struct run *run, enum verdict verdict, const char *reason)
@@ -182,6 +193,16 @@ static void check_rip(struct vcpu *v, const struct expect *e)
     check_exit(v, "rip", from, rip);
 }
 
+static void check_raw(struct vcpu *v, const struct raw_want *want)
+{
+    u64 got;
+
+    for (u32 n = 0; n < MAX_RAW && want[n].word; n++)
+        if (v->ops->word(v, (enum raw_word)want[n].word, &got))
+            check_exit(v, raw_names[want[n].word], want[n].value,
+                       got & ~want[n].ignore);
+}
+
 static void compare(struct vcpu *v, const struct expect *e)
 {
     u32 code = raw_code(v->ops->vendor, e->kind, e->item);
@@ -193,6 +214,7 @@ static void compare(struct vcpu *v, const struct expect *e)
     check_exit(v, "length", e->length, v->exit.length);
     if (e->has_info)
         check_info(v, &e->info);
+    check_raw(v, e->raw);
 }
 
 /* Beyond the last expected exit only the hypercall may come that ends it. */
@@ -204,6 +226,15 @@ static void check_end(struct vcpu *v)
               raw_code(v->ops->vendor, EXIT_HYPERCALL, 0), v->exit.code);
 }
 
+/* Could it be the watchdog's? That its handler knows. */
+static bool is_stray(const struct vcpu *v, const struct expect *e)
+{
+    u8 kind = v->exit.kind;
+
+    return (kind == EXIT_INTERRUPT || kind == EXIT_PREEMPTION_TIMER) &&
+           (!e || e->kind != kind);
+}
+
 bool scenario_observe(struct vcpu *v)
 {
     struct run *run = v->run;
@@ -211,7 +242,9 @@ bool scenario_observe(struct vcpu *v)
 
     if (run->scenario->exited)
         run->scenario->exited(v);
-    if (e) {
+    if (is_stray(v, e)) {
+        run->strays++;
+    } else if (e) {
         compare(v, e);
         run->next++;
     } else {
@@ -296,6 +329,8 @@ static void check_after(struct vcpu *v)
         if (!(named >> n & 1))
             check(v, gpr_names[n], GUEST_CANARY + n, v->regs.gpr[n]);
     check(v, "rsp", v->run->initial.rsp, v->ops->get(v, REG_RSP));
+    check(v, "xmm registers that kept their values", SIMD_ALL,
+          simd_kept(SIMD_SEED));
 }
 
 static void judge_stop(struct vcpu *v)
@@ -325,6 +360,8 @@ static void judge_stop(struct vcpu *v)
         judge(run, VERDICT_FAIL, reason);
         return;
     default:
+        if (run->strays)
+            judge(run, VERDICT_ERROR, "an interrupt that no one had sent");
         missed = next_expected(v);
         if (missed)
             check_kind(v, missed, EXIT_NONE);
@@ -340,6 +377,8 @@ static void run_guest(void *arg)
     const struct scenario *s = run->scenario;
 
     guest_load(v, s->code, s->probe, &run->initial);
+    if (s->state)
+        s->state(&run->initial);
     v->ops->reset(v, &run->initial);
     for (u32 n = 0; n < GPRS; n++)
         if (n != RSP)
@@ -351,6 +390,7 @@ static void run_guest(void *arg)
     watchdog_start();
     if (s->before)
         s->before(v);
+    simd_fill(SIMD_SEED);
     vcpu_run(v);
     watchdog_stop();
     judge_stop(v);
@@ -431,10 +471,12 @@ static const struct scenario *find(const char *name, size_t length)
     return NULL;
 }
 
-/* A name that no scenario has is the caller's mistake: said, and an error. */
-static enum verdict check_names(const char *list)
+/* A name that no scenario has is the caller's mistake: an error, by name. */
+static enum verdict check_names(struct vcpu *v, const char *list)
 {
+    const char *reason = "no scenario is called so";
     enum verdict worst = VERDICT_PASS;
+    char name[32];
 
     while (*list) {
         size_t length = 0;
@@ -442,7 +484,10 @@ static enum verdict check_names(const char *list)
         while (list[length] && list[length] != ',')
             length++;
         if (!find(list, length)) {
-            print("error: no scenario is called '%.*s'\n", (int)length, list);
+            format(name, sizeof(name), "%.*s", (int)length, list);
+            trace_scenario_end(v->ring, rdtsc(), name, EXIT_NONE, 0,
+                               VERDICT_ERROR, 0, reason);
+            print("error: %s: %s\n", name, reason);
             worst = VERDICT_ERROR;
         }
         list += length + (list[length] == ',');
@@ -454,7 +499,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
     const char *selection = config->scenarios;
-    enum verdict worst = check_names(selection);
+    enum verdict worst = check_names(v, selection);
     u32 count = 0;
 
     for (const struct scenario *const *s = scenarios_start; s < scenarios_end;

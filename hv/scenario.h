@@ -15,6 +15,7 @@ struct run {
     u64 device[DEVICE_CELLS];
     u32 next;   /* index of the next struct expect */
     u32 exits;  /* so far */
+    u32 strays; /* timer exits that it did not expect */
     u32 checks; /* made so far */
     enum verdict verdict;
     char reason[128]; /* of the first that failed */

@@ -81,6 +81,34 @@ enum path_flag {
 #undef F
 };
 
+/* Words of the control block that a scenario may look at beside struct exit:
+ * exit information of the one vendor or the other. */
+#define RAW_WORDS(W)                                                           \
+    /* VT-x, SDM 25.9 and 25.4.2 */                                            \
+    W(QUALIFICATION, "exit qualification")                                     \
+    W(INSTRUCTION_INFO, "instruction information")                             \
+    W(INTERRUPTION_INFO, "interruption information")                           \
+    W(INTERRUPTION_ERROR, "interruption error code")                           \
+    W(VECTORING_INFO, "IDT-vectoring information")                             \
+    W(VECTORING_ERROR, "IDT-vectoring error code")                             \
+    W(GUEST_LINEAR, "guest-linear address")                                    \
+    W(GUEST_PHYSICAL, "guest-physical address")                                \
+    W(PENDING_DEBUG, "pending debug exceptions")                               \
+    W(INTERRUPTIBILITY, "interruptibility state")                              \
+    W(ACTIVITY, "activity state")                                              \
+    /* AMD-V, APM Appendix B */                                                \
+    W(EXITINFO1, "EXITINFO1")                                                  \
+    W(EXITINFO2, "EXITINFO2")                                                  \
+    W(EXITINTINFO, "EXITINTINFO")                                              \
+    W(V_INTR, "virtual interrupt control")                                     \
+    W(INTERRUPT_SHADOW, "interrupt shadow")
+enum raw_word {
+    RAW_NOTHING,
+#define W(name, text) RAW_##name,
+    RAW_WORDS(W)
+#undef W
+};
+
 /* Event types, SDM 25.8.3 Table 25-17; AMD's TYPE uses 0, 2, 3, 4 alike. */
 enum event_type {
     EVENT_INTR = 0,
@@ -146,6 +174,9 @@ struct hv_ops {
 
     /* The same exit in the vendor's own words. */
     void (*raw)(struct vcpu *v, struct exit_raw *raw);
+
+    /* One word of the control block. False: it is the other vendor's. */
+    bool (*word)(struct vcpu *v, enum raw_word word, u64 *value);
 
     /* Queues an event for the next entry. */
     void (*inject)(struct vcpu *v, const struct event *e);

@@ -33,7 +33,7 @@ SCENARIO(invlpg, INVLPG, .arm = {{EXIT_INVLPG}},
 
 /* VMCALL or VMMCALL; the answer is the argument plus one. */
 GUEST(hypercall, "mov eax, 1\n"
-                 "mov ebx, 41\n" AT(hypercall, 1) HYPERCALL)
+                 "mov ebx, 41\n" AT(hypercall, 1) CALL_HOST)
 SCENARIO(hypercall, HYPERCALL, .arm = {{EXIT_HYPERCALL}},
          .expect = {{EXIT_HYPERCALL, 1, .length = 3}},
          .see = {GPR(RAX, 42), GPR(RBX, 41)});

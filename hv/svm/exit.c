@@ -216,3 +216,28 @@ void svm_raw(struct vcpu *v, struct exit_raw *raw)
     raw->info2 = b->exitinfo2;
     raw->intr = (u32)b->exitintinfo;
 }
+
+bool svm_word(struct vcpu *v, enum raw_word word, u64 *value)
+{
+    const union vmcb *b = svm_vmcb(v);
+
+    switch (word) {
+    case RAW_EXITINFO1:
+        *value = b->exitinfo1;
+        return true;
+    case RAW_EXITINFO2:
+        *value = b->exitinfo2;
+        return true;
+    case RAW_EXITINTINFO:
+        *value = b->exitintinfo;
+        return true;
+    case RAW_V_INTR:
+        *value = b->v_intr;
+        return true;
+    case RAW_INTERRUPT_SHADOW:
+        *value = b->interrupt_shadow;
+        return true;
+    default:
+        return false;
+    }
+}

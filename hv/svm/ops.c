@@ -197,6 +197,7 @@ const struct hv_ops svm_ops = {
     .run = svm_run,
     .decode = svm_decode,
     .raw = svm_raw,
+    .word = svm_word,
     .inject = svm_inject,
     .advance = svm_advance,
     .get = svm_get,

@@ -320,3 +320,25 @@ void vmx_raw(struct vcpu *v, struct exit_raw *raw)
                     ? (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO)
                     : 0;
 }
+
+bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
+{
+    static const u16 fields[] = {
+        [RAW_QUALIFICATION] = VMCS_EXIT_QUALIFICATION,
+        [RAW_INSTRUCTION_INFO] = VMCS_EXIT_INSTRUCTION_INFO,
+        [RAW_INTERRUPTION_INFO] = VMCS_EXIT_INTERRUPTION_INFO,
+        [RAW_INTERRUPTION_ERROR] = VMCS_EXIT_INTERRUPTION_ERROR,
+        [RAW_VECTORING_INFO] = VMCS_IDT_VECTORING_INFO,
+        [RAW_VECTORING_ERROR] = VMCS_IDT_VECTORING_ERROR,
+        [RAW_GUEST_LINEAR] = VMCS_GUEST_LINEAR_ADDRESS,
+        [RAW_GUEST_PHYSICAL] = VMCS_GUEST_PHYSICAL_ADDRESS,
+        [RAW_PENDING_DEBUG] = VMCS_GUEST_PENDING_DEBUG,
+        [RAW_INTERRUPTIBILITY] = VMCS_GUEST_INTERRUPTIBILITY,
+        [RAW_ACTIVITY] = VMCS_GUEST_ACTIVITY,
+    };
+
+    (void)v;
+    if (word >= ARRAY_SIZE(fields) || !fields[word])
+        return false;
+    return vmread_checked((enum vmcs_field)fields[word], value);
+}

@@ -316,6 +316,7 @@ const struct hv_ops vmx_ops = {
     .run = vmx_run,
     .decode = vmx_decode,
     .raw = vmx_raw,
+    .word = vmx_word,
     .inject = vmx_inject,
     .advance = vmx_advance,
     .get = vmx_get,

@@ -1,0 +1,387 @@
+#!/bin/bash
+# Boots the built image once on one platform, shows the trace as it arrives
+# and ends with the verdict table and its exit status. Builds nothing.
+#
+# The serial line goes through a FIFO: `tee` keeps it as serial.raw and hands
+# it to `tollgate print`, so what is shown live is what is kept. The emulator
+# runs in a scratch directory with relative paths only: commas, colons and
+# blanks in this checkout's path would break both emulators' options.
+set -eu
+ROOT=$(cd "$(dirname "$0")" && pwd)
+TOLLGATE=$ROOT/build/tollgate
+
+PLATFORM=qemu-svm CPU='' OUT='' LIMIT='' EXPECT=default
+QUIET='' WITNESS=yes TRANSPORT=com1 SETTINGS=''
+
+usage() {
+    cat <<'EOF'
+usage: ./run-qemu.sh [option]...
+
+Boots build/esp on one platform and shows every crossing of the guest.
+
+  --platform NAME      qemu-svm    AMD-V in QEMU's TCG (the default)
+                       bochs-vmx   VT-x in Bochs
+                       bochs-svm   AMD-V in Bochs
+                       kvm         this machine's own, through nested KVM
+  --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
+                       tigerlake (Bochs; `bochs --help cpu` lists them)
+  --timeout SEC        wall-clock limit (60; on Bochs 180)
+  --out DIR            where the run leaves its files (build/run/PLATFORM)
+  --expect FILE        the verdicts to expect (tests/expected/PLATFORM, where
+                       there is one and --cpu does not choose another CPU)
+  --no-expect          compare with nothing
+  --no-witness         leave the emulator's own log off (faster benchmarks)
+  --quiet              no live trace, only the verdict table
+  --help
+
+Passed on to the image through tollgate.cfg:
+  --scenarios A,B      only these scenarios (default: all but demo_*)
+  --trace CLASSES      event classes: exit,detail,raw,run or all
+  --mode MODE          conformance or bench
+  --watchdog-ms N      when a guest that does not come back is ended
+  --set KEY=VALUE      any key (transport=e9: port 0xE9 instead of COM1), or
+                       a line that is wrong on purpose
+
+Leaves in DIR: serial.raw, console.log, trace/, verdict.tap, verdict.json,
+witness.log. Exit status: 0 as expected, 1 a scenario failed, 2 wrong use,
+3 Tollgate's or the environment's fault.
+EOF
+}
+
+# The environment's or Tollgate's fault; wrong use of this script.
+die() {
+    echo "run-qemu.sh: $*" >&2
+    exit 3
+}
+misuse() {
+    echo "run-qemu.sh: $* (see --help)" >&2
+    exit 2
+}
+
+# setting KEY VALUE: one more line of tollgate.cfg.
+setting() {
+    [ "$1" != transport ] || TRANSPORT=$2
+    SETTINGS+="$1 = $2"$'\n'
+}
+
+parse() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --help | -h) usage && exit 0 ;;
+        --no-expect) EXPECT='' && shift && continue ;;
+        --no-witness) WITNESS='' && shift && continue ;;
+        --quiet) QUIET=yes && shift && continue ;;
+        --platform | --cpu | --timeout | --out | --expect | --scenarios | \
+            --trace | --mode | --watchdog-ms | --set) ;;
+        *) misuse "unknown option '$1'" ;;
+        esac
+        [ $# -ge 2 ] || misuse "$1 needs a value"
+        option "$1" "$2"
+        shift 2
+    done
+}
+
+option() {
+    case $1 in
+    --platform) PLATFORM=$2 ;;
+    --cpu) CPU=$2 ;;
+    --timeout) LIMIT=$2 ;;
+    --out) OUT=$2 ;;
+    --expect) EXPECT=$2 ;;
+    --scenarios) setting scenarios "$2" ;;
+    --trace) setting trace "$2" ;;
+    --mode) setting mode "$2" ;;
+    --watchdog-ms) setting watchdog_ms "$2" ;;
+    --set)
+        case $2 in
+        *=*) setting "${2%%=*}" "${2#*=}" ;;
+        *) misuse "--set needs KEY=VALUE, not '$2'" ;;
+        esac
+        ;;
+    esac
+}
+
+# --- what must be there before anything starts ---------------------------
+
+# need FILE-OR-COMMAND PACKAGE
+need() {
+    [ -e "$1" ] || command -v "$1" >/dev/null ||
+        die "$1 is missing: install the package $2" \
+            "(tools/deps.sh run $PLATFORM does it)"
+}
+
+need_built() {
+    [ -e "$ROOT/build/esp" ] ||
+        die "nothing to boot in build/esp: run 'make' first"
+    [ -x "$TOLLGATE" ] ||
+        die "the host tool build/tollgate is missing: run 'make' first"
+}
+
+# A KVM that cannot nest would only show "no virtualization" from inside.
+need_nested_kvm() {
+    local instead='choose --platform qemu-svm, bochs-vmx or bochs-svm instead'
+    local module
+    [ -e /dev/kvm ] || die "there is no /dev/kvm on this machine; $instead"
+    { : <>/dev/kvm; } 2>/dev/null ||
+        die "/dev/kvm cannot be opened by $(id -un)" \
+            "(is it in the group kvm?); or $instead"
+    module=$(sed -n 's/^flags.* \(vmx\|svm\) .*/\1/p;T;q' /proc/cpuinfo)
+    case $module in
+    vmx) module=kvm_intel ;;
+    svm) module=kvm_amd ;;
+    *) die "this CPU offers neither vmx nor svm, so a guest of KVM cannot" \
+        "have it either; $instead" ;;
+    esac
+    grep -qs '^[1Y]' "/sys/module/$module/parameters/nested" ||
+        die "KVM does not nest here: load $module with nested=1, or $instead"
+}
+
+check_platform() {
+    case $PLATFORM in
+    qemu-svm | kvm)
+        need qemu-system-x86_64 qemu-system-x86
+        need /usr/share/ovmf/OVMF.fd ovmf
+        [ "$PLATFORM" != kvm ] || need_nested_kvm
+        ;;
+    bochs-vmx | bochs-svm)
+        need bochs bochs
+        need mformat mtools
+        need /usr/share/ovmf/OVMF.fd ovmf
+        need /usr/share/vgabios/vgabios.bin vgabios
+        ;;
+    *) misuse "unknown platform '$PLATFORM': choose qemu-svm, bochs-vmx," \
+        "bochs-svm or kvm" ;;
+    esac
+    [[ ${LIMIT:=$(default_limit)} =~ ^[1-9][0-9]*$ ]] ||
+        misuse "--timeout needs a number of seconds, not '$LIMIT'"
+}
+
+default_limit() {
+    case $PLATFORM in
+    bochs-*) echo 180 ;;
+    *) echo 60 ;;
+    esac
+}
+
+# Expected verdicts hold for the platform's own CPU model.
+choose_expect() {
+    if [ "$EXPECT" = default ]; then
+        EXPECT=$ROOT/tests/expected/$PLATFORM
+        [ -e "$EXPECT" ] && [ -z "$CPU" ] || EXPECT=''
+    elif [ -n "$EXPECT" ] && [ ! -r "$EXPECT" ]; then
+        misuse "cannot read the expected verdicts in '$EXPECT'"
+    fi
+}
+
+# --- the emulators; each runs in $WORK and exec's under `timeout` ----------
+
+# OVMF probes for a TPM at 0xFED40000. QEMU answers 0 for an address that
+# nobody claims, which looks like a TPM that is always busy: 1.6 s lost. A
+# ROM image that is padded in front with 0xFF down to that address answers
+# "no TPM". Flash devices (pflash) cannot be that large.
+make_firmware() {
+    local tpm=$((0xfed40000)) size
+    size=$(stat -Lc %s /usr/share/ovmf/OVMF.fd)
+    head -c $((0x100000000 - tpm - size)) /dev/zero |
+        tr '\000' '\377' >firmware.bin
+    cat /usr/share/ovmf/OVMF.fd >>firmware.bin
+}
+
+# The vmexit and vmrun lines of TCG belong to the log class in_asm, whose
+# bulk is the disassembly of what is translated: -dfilter restricts that to
+# one address at which nothing can run. -d int adds every other interrupt.
+start_qemu() {
+    local args=(-machine q35 -m 256 -nodefaults -display none -vga none
+        -net none -monitor none -no-reboot -bios firmware.bin
+        -drive "file=fat:rw:esp,format=raw"
+        -device "isa-debug-exit,iobase=0x501,iosize=4")
+    make_firmware
+    if [ "$TRANSPORT" = e9 ]; then
+        args+=(-debugcon file:line)
+    else
+        args+=(-serial file:line)
+    fi
+    if [ "$PLATFORM" = kvm ]; then
+        args+=(-accel kvm -cpu "${CPU:-host}")
+    else
+        args+=(-accel tcg -cpu "${CPU:-EPYC,+svm}")
+    fi
+    [ -z "$WITNESS" ] ||
+        args+=(-D witness -d "int,in_asm" -dfilter 0x8000000000000000+1)
+    exec timeout -k 5 "$LIMIT" qemu-system-x86_64 "${args[@]}"
+}
+
+# A FAT volume without a partition table, which OVMF boots as it is.
+make_disk() {
+    truncate -s $((130 * 16 * 63 * 512)) disk.img
+    mformat -i disk.img -t 130 -h 16 -s 63 -F ::
+    mcopy -i disk.img -s esp/* ::
+}
+
+# ips:   the UART keeps simulated time, so this sets how long a byte takes in
+#        wall time; 5 million give 100 KB/s.
+# sound: Bochs aborts at start ("buffer overflow detected") without dummies.
+# error: ignored, since a guest that loops on one fills the disk.
+# panic: fatal ends Bochs at port 0x8900's "Shutdown"; a panic of the CPU
+#        model is only reported, for it may be what a scenario is about.
+make_bochsrc() {
+    local model=corei7_skylake_x log=witness com1=line
+    [ -n "$WITNESS" ] || log=/dev/null
+    [ "$TRANSPORT" != e9 ] || com1=/dev/null
+    [ "$PLATFORM" = bochs-vmx ] || model=ryzen
+    cat <<EOF
+display_library: rfb, options="timeout=0"
+cpu: model=${CPU:-$model}, count=1, ips=5000000, reset_on_triple_fault=0
+memory: guest=256, host=256
+romimage: file=/usr/share/ovmf/OVMF.fd, address=0xffe00000
+vgaromimage: file=/usr/share/vgabios/vgabios.bin
+pci: enabled=1, chipset=i440fx
+vga: extension=none, update_freq=1, realtime=0
+clock: sync=none, time0=1704067200
+ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14
+ata0-master: type=disk, path=disk.img, mode=volatile, cylinders=130, heads=16, spt=63
+com1: enabled=1, mode=file, dev=$com1
+port_e9_hack: enabled=1
+sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
+panic: action=fatal, cpu0=report
+error: action=ignore
+info: action=ignore
+debug: action=ignore${WITNESS:+, cpu0=report}
+log: $log
+EOF
+}
+
+# Debian's Bochs has the debugger built in and stops at its prompt at start
+# and at some events (a triple fault): an rc file full of "c" goes on.
+start_bochs() {
+    make_disk
+    make_bochsrc >bochsrc
+    yes c | head -n 100 >debugger.rc || true
+    [ "$TRANSPORT" != e9 ] || exec >line # where Bochs puts port 0xE9's bytes
+    exec timeout -k 5 "$LIMIT" bochs -q -f bochsrc -rc debugger.rc
+}
+
+# Bochs's CPU log is megabytes of the firmware's page walks: they are dropped
+# on the way, every other line stays as it is. TCG's log needs no filter.
+filter_witness() {
+    grep -av 'page walk for address\|inhibit interrupts mask' || true
+}
+
+# --- the run ----------------------------------------------------------------
+
+prepare() {
+    OUT=${OUT:-$ROOT/build/run/$PLATFORM}
+    mkdir -p "$OUT"
+    OUT=$(cd "$OUT" && pwd)
+    (cd "$OUT" && rm -rf serial.raw console.log trace verdict.tap \
+        verdict.json witness.log)
+    WORK=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX")
+    trap cleanup EXIT
+    trap 'exit 130' INT TERM
+    cp -r "$ROOT/build/esp" "$WORK/esp"
+    case $PLATFORM in
+    bochs-*) echo "shutdown = bochs" ;;
+    *) echo "shutdown = isa-debug-exit" ;;
+    esac >"$WORK/esp/tollgate.cfg"
+    printf '%s' "$SETTINGS" >>"$WORK/esp/tollgate.cfg"
+    mkfifo "$WORK/line" "$WORK/witness"
+}
+
+EMULATOR=''
+cleanup() {
+    if [ -n "$EMULATOR" ]; then
+        kill "$EMULATOR" 2>/dev/null || true
+        wait "$EMULATOR" 2>/dev/null || true
+    fi
+    release_readers
+    rm -rf "$WORK"
+}
+
+# A FIFO that the emulator never opened has left its reader waiting for a
+# first writer.
+release_readers() {
+    : <>"$WORK/line" <>"$WORK/witness"
+}
+
+# Shows the line as it comes; the whole of it stays in serial.raw, even when
+# the printer ends early.
+show() {
+    if [ -n "$QUIET" ]; then
+        cat >"$OUT/serial.raw"
+    else
+        tee -p "$OUT/serial.raw" | "$TOLLGATE" print - || true
+    fi
+}
+
+# Sets STATUS to the emulator's exit status, 124 or 137 at the limit. No log
+# may fill the disk, whatever the guest does (256 MiB a file).
+boot() {
+    local viewer filter
+    (
+        cd "$WORK"
+        ulimit -f $((256 * 1024))
+        case $PLATFORM in
+        bochs-*) start_bochs ;;
+        *) start_qemu ;;
+        esac
+    ) </dev/null >"$WORK/words" 2>&1 &
+    EMULATOR=$!
+    show <"$WORK/line" &
+    viewer=$!
+    filter_witness <"$WORK/witness" >"$OUT/witness.log" &
+    filter=$!
+    STATUS=0
+    wait "$EMULATOR" || STATUS=$?
+    EMULATOR=''
+    release_readers
+    wait "$viewer" "$filter" || true
+}
+
+# What the emulator itself said, without its banner and its warnings about
+# the CPU features that TCG lacks.
+emulator_words() {
+    tr -cd '[:print:]\n' <"$WORK/words" |
+        grep -vE '^ *(=+|Bochs x86 Emu.*|Built from.*|Timestamp:.*)?$|'"\
+TCG doesn't support|^[0-9]{11}i|no bxevent_callback function" |
+        tail -n 8 | sed 's/^/    /' || true
+}
+
+last_line() {
+    "$TOLLGATE" print "$OUT/serial.raw" 2>/dev/null | tail -n 1 |
+        tr -cd '[:print:]' | cut -c 1-300
+}
+
+# The verdict decides; a machine that never stopped, or an emulator that
+# crashed, is an error whatever the stream says.
+report() {
+    local args=(--platform "$PLATFORM" --json "$OUT/verdict.json"
+        --tap "$OUT/verdict.tap") verdict=0 words
+    "$TOLLGATE" record -o "$OUT/trace" --console "$OUT/console.log" \
+        "$OUT/serial.raw" || true
+    [ -z "$EXPECT" ] || args+=(--expect "$EXPECT")
+    "$TOLLGATE" verdict "${args[@]}" "$OUT/serial.raw" || verdict=$?
+    case $STATUS in
+    124 | 137)
+        emulator_words >&2
+        die "wall-clock limit of $LIMIT s reached; the last line of the" \
+            "stream was: $(last_line)"
+        ;;
+    12[5-9] | 1[3-9]? | 2??)
+        emulator_words >&2
+        die "the emulator died (exit status $STATUS)"
+        ;;
+    esac
+    if [ "$verdict" = 3 ] && words=$(emulator_words | grep .); then
+        echo "run-qemu.sh: the emulator ended with status $STATUS and said:"
+        echo "$words"
+    fi >&2
+    exit "$verdict"
+}
+
+parse "$@"
+check_platform
+need_built
+choose_expect
+prepare
+boot
+report

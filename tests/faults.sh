@@ -1,0 +1,80 @@
+#!/bin/bash
+# Things that go wrong on purpose, and what the user must then see: a fragment
+# of a message and an exit status. Needs build/run/qemu-svm of a good run.
+. "$(dirname "$0")/lib.sh"
+
+# run DIR OPTION...: keeps the recording in build/run/faults/DIR, where
+# tests/events.sh looks for the events that only faults produce.
+run() {
+    local dir=build/run/faults/$1
+    shift
+    ./run-qemu.sh --out "$dir" --quiet --no-expect "$@"
+}
+
+# again DIR: the verdict on that recording once more.
+again() {
+    "$TOLLGATE" verdict "build/run/faults/$1/serial.raw"
+}
+
+in_the_guest() {
+    wants "a guest that hangs is a failure" 1 "timeout" \
+        run hang --scenarios demo_hang,demo_fail
+    wants "... and the next scenario runs all the same" 1 "rbx: want 0x1" \
+        again hang
+    wants "a failed check says what was wanted" 1 "rbx: want 0x1" \
+        run fail --scenarios demo_fail
+    wants "a fault in the host is no failure of the platform's" 3 \
+        "host fault" run host-fault --scenarios demo_host_fault
+    wants "... and its place is printed for addr2line" 0 \
+        "addr2line -pfie build/tollgate.elf 0x" \
+        cat build/run/faults/host-fault/console.log
+    wants "all of these on VT-x: host fault" 3 "host fault" \
+        run all-bochs-vmx --platform bochs-vmx \
+        --scenarios demo_hang,demo_fail,demo_host_fault
+    wants "all of these on VT-x: timeout" 3 "timeout" again all-bochs-vmx
+    wants "a CPU without virtualization is an error" 3 \
+        "offers neither VT-x" run no-svm --cpu qemu64,-svm
+}
+
+in_the_configuration() {
+    wants "a bad configuration line is named" 3 "tollgate.cfg line" \
+        run bad-line --set watchdog_ms=soon
+    wants "an unknown key is named" 3 "no_such_key" \
+        run bad-key --set no_such_key=1
+    wants "an unknown scenario is named" 3 "no_such_scenario" \
+        run bad-scenario --scenarios no_such_scenario
+}
+
+on_the_line() {
+    local good=build/run/qemu-svm/serial.raw size
+    size=$(stat -c %s "$good")
+    head -c $((size * 2 / 3)) "$good" >"$SCRATCH/cut"
+    wants "a stream cut short is an error" 3 "cut" \
+        "$TOLLGATE" verdict "$SCRATCH/cut"
+    cp "$good" "$SCRATCH/flipped"
+    flip "$SCRATCH/flipped" $((size / 2))
+    wants "a flipped bit is an error, with its position" 3 "offset" \
+        "$TOLLGATE" verdict "$SCRATCH/flipped"
+    wants "the rest of a damaged stream is still read" 0 "run_end" \
+        "$TOLLGATE" print "$SCRATCH/flipped"
+}
+
+around_it() {
+    wants "an unknown platform is named" 2 "unknown platform 'pdp11'" \
+        ./run-qemu.sh --platform pdp11
+    wants "an unknown option is named" 2 "unknown option '--fast'" \
+        ./run-qemu.sh --fast
+    wants "an unknown CPU model is the emulator's complaint" 3 "nonesuch" \
+        run bad-cpu --cpu nonesuch
+    wants "the wall-clock limit names the last line" 3 \
+        "the last line of the stream was:" run limit --timeout 1 \
+        --scenarios demo_hang --watchdog-ms 60000
+    wants "a missing emulator names its package" 3 "package qemu-system-x86" \
+        env PATH="$SCRATCH/bin" /bin/bash run-qemu.sh
+}
+
+around_it
+in_the_configuration
+in_the_guest
+on_the_line
+finish
