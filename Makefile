@@ -23,10 +23,9 @@ SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
 VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
        hv/vmx/dump.c hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
-GUEST := guest/entry.asm guest/scenarios/insn.c guest/scenarios/io.c \
-         guest/scenarios/cr.c guest/scenarios/exception.c \
-         guest/scenarios/event.c guest/scenarios/nested.c \
-         guest/scenarios/demo.c guest/scenarios/bench.c
+SCENARIOS := insn system table io cr exception event inject nested mode task \
+             entry vmx_insn vmx_apic vmx_misc svm_insn svm_misc demo bench
+GUEST := guest/entry.asm $(SCENARIOS:%=guest/scenarios/%.c)
 
 SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))
 OBJ := $(patsubst %,$(B)/image/%.o,$(basename $(SRC)))

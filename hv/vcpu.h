@@ -82,9 +82,8 @@ enum path_flag {
 };
 
 /* Words of the control block that a scenario may look at beside struct exit:
- * exit information of the one vendor or the other. */
+ * VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
 #define RAW_WORDS(W)                                                           \
-    /* VT-x, SDM 25.9 and 25.4.2 */                                            \
     W(QUALIFICATION, "exit qualification")                                     \
     W(INSTRUCTION_INFO, "instruction information")                             \
     W(INTERRUPTION_INFO, "interruption information")                           \
@@ -96,7 +95,6 @@ enum path_flag {
     W(PENDING_DEBUG, "pending debug exceptions")                               \
     W(INTERRUPTIBILITY, "interruptibility state")                              \
     W(ACTIVITY, "activity state")                                              \
-    /* AMD-V, APM Appendix B */                                                \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
