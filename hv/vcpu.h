@@ -99,7 +99,7 @@ enum path_flag {
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
     W(V_INTR, "virtual interrupt control")                                     \
-    W(INTERRUPT_SHADOW, "interrupt shadow")
+    W(SHADOW, "interrupt shadow")
 enum raw_word {
     RAW_NOTHING,
 #define W(name, text) RAW_##name,

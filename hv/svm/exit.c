@@ -234,7 +234,7 @@ bool svm_word(struct vcpu *v, enum raw_word word, u64 *value)
     case RAW_V_INTR:
         *value = b->v_intr;
         return true;
-    case RAW_INTERRUPT_SHADOW:
+    case RAW_SHADOW:
         *value = b->interrupt_shadow;
         return true;
     default:
