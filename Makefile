@@ -143,6 +143,10 @@ lint:  ## cppcheck and shellcheck
 	    $(SOURCES)
 	$(Q)shellcheck $(wildcard *.sh */*.sh .ci/run)
 
+docs: $(B)/tollgate  ## the pages made from the tables
+	$(Q)$< exits --markdown >docs/exits.md
+	$(Q)$< schema --markdown >docs/events.md
+
 clean:  ## removes build/
 	$(Q)rm -rf $(B)
 

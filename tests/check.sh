@@ -32,6 +32,16 @@ step() {
     fi | tee -a "$ALL"
 }
 
+# Nothing of trace/ is known in the back ends.
+no_trace() {
+    ! grep -rnE 'trace_|"trace/' hv/svm hv/vmx
+}
+
+docs_are_fresh() {
+    build/tollgate exits --markdown | diff docs/exits.md - &&
+        build/tollgate schema --markdown | diff docs/events.md -
+}
+
 count() {
     grep -cE "$1" "$ALL" || true
 }
@@ -57,6 +67,8 @@ step "everything compiles" "${MAKE[@]}" all unit-build
 step "every header compiles alone" "${MAKE[@]}" headers
 step "sources are formatted" "${MAKE[@]}" format-check
 step "cppcheck and shellcheck are silent" "${MAKE[@]}" lint
+step "the back ends trace nothing" no_trace
+step "generated pages are up to date" docs_are_fresh
 step "clang compiles the image" "${MAKE[@]}" B=build/clang CC=clang all
 export CMOCKA_MESSAGE_OUTPUT=TAP
 for program in build/unit/*_test; do
