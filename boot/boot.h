@@ -18,6 +18,13 @@ enum run_mode {
     MODE_BENCH,
 };
 
+/* The order of the scenarios: as their texts stand, backwards, or shuffled. */
+enum run_order {
+    ORDER_FORWARD,
+    ORDER_REVERSE,
+    ORDER_RANDOM,
+};
+
 enum transport {
     TRANSPORT_COM1, /* 16550 at 0x3f8 */
     TRANSPORT_E9,   /* Bochs port_e9_hack, QEMU isa-debugcon at 0xe9 */
@@ -28,7 +35,9 @@ struct config {
     enum run_mode mode;
     enum shutdown_how shutdown;
     enum transport transport;
-    u32 trace_mask;      /* bit mask of enum trace_class */
+    u32 trace_mask; /* bit mask of enum trace_class */
+    enum run_order order;
+    u32 seed;            /* of ORDER_RANDOM: the same seed, the same order */
     u32 watchdog_ms;     /* a guest that runs longer is ended: timeout */
     char scenarios[256]; /* comma-separated names; empty: all but demo ones */
     char error[128];     /* first bad line, "line N: ..."; empty: none */

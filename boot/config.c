@@ -6,6 +6,7 @@
  *   trace        comma-separated event classes, or all
  *   transport    com1 | e9
  *   shutdown     reset | isa-debug-exit | bochs
+ *   order        forward | reverse | a number: the seed of a random order
  *   watchdog_ms  1 to 600000
  */
 #include "boot/config.h"
@@ -42,6 +43,11 @@ static const struct name shutdowns[] = {
     {"reset", SHUTDOWN_RESET},
     {"isa-debug-exit", SHUTDOWN_ISA_DEBUG},
     {"bochs", SHUTDOWN_BOCHS},
+};
+
+static const struct name orders[] = {
+    {"forward", ORDER_FORWARD},
+    {"reverse", ORDER_REVERSE},
 };
 
 static const struct name classes[] = {
@@ -166,21 +172,44 @@ static const char *set_scenarios(struct config *c, struct slice value)
     return NULL;
 }
 
-static const char *set_watchdog(struct config *c, struct slice value)
+/* A decimal number up to max, the whole of the value. */
+static bool number(struct slice value, u32 max, u32 *out)
 {
-    const char *allowed = "1 to 600000 (milliseconds)";
-    u32 n = 0;
+    u64 n = 0;
 
     for (size_t i = 0; i < value.size; i++) {
         u32 digit = (u32)value.start[i] - '0';
 
-        if (digit > 9 || n > WATCHDOG_MAX_MS)
-            return allowed;
+        if (digit > 9 || n > max)
+            return false;
         n = n * 10 + digit;
     }
-    if (!n || n > WATCHDOG_MAX_MS)
-        return allowed;
+    *out = (u32)n;
+    return value.size > 0 && n <= max;
+}
+
+static const char *set_watchdog(struct config *c, struct slice value)
+{
+    u32 n;
+
+    if (!number(value, WATCHDOG_MAX_MS, &n) || !n)
+        return "1 to 600000 (milliseconds)";
     c->watchdog_ms = n;
+    return NULL;
+}
+
+static const char *set_order(struct config *c, struct slice value)
+{
+    u32 v;
+
+    if (find(orders, ARRAY_SIZE(orders), value, &v)) {
+        c->order = v;
+        return NULL;
+    }
+    if (!number(value, ~0u, &v))
+        return "forward, reverse, or a seed: 0 to 4294967295";
+    c->order = ORDER_RANDOM;
+    c->seed = v;
     return NULL;
 }
 
@@ -191,6 +220,7 @@ static const struct key {
     {"mode", set_mode},         {"scenarios", set_scenarios},
     {"trace", set_trace},       {"transport", set_transport},
     {"shutdown", set_shutdown}, {"watchdog_ms", set_watchdog},
+    {"order", set_order},
 };
 
 static const char *set(struct config *c, struct slice key, struct slice value)
@@ -198,7 +228,8 @@ static const char *set(struct config *c, struct slice key, struct slice value)
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
         if (equal(key, keys[i].name))
             return keys[i].set(c, value);
-    return "mode, scenarios, trace, transport, shutdown or watchdog_ms as key";
+    return "mode, scenarios, trace, transport, shutdown, order or "
+           "watchdog_ms as key";
 }
 
 static void parse_line(struct config *c, struct slice line, u32 number)

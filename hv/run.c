@@ -23,6 +23,11 @@ void watchdog_set(u32 ms, u64 tsc_hz)
     watchdog_tsc = ms * (tsc_hz / 1000);
 }
 
+u64 watchdog_cycles(void)
+{
+    return watchdog_tsc;
+}
+
 /* False, and nothing done, where there is no such control. */
 void watchdog_arm(struct vcpu *v)
 {

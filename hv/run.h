@@ -14,6 +14,7 @@ void vcpu_run(struct vcpu *v);
  * interrupt, which exits. VT-x has a second one that needs no interrupt. */
 void watchdog_set(u32 ms, u64 tsc_hz);
 void watchdog_start(void);
+u64 watchdog_cycles(void); /* the same time in TSC cycles */
 void watchdog_arm(struct vcpu *v);
 
 /* No timer any more, and no interrupt of this run left for the next. */

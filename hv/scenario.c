@@ -16,7 +16,8 @@
 #include "hv/run.h"
 #include "trace/trace.h"
 
-#define EXIT_LIMIT 10000u
+#define EXIT_LIMIT    10000u
+#define MAX_SCENARIOS 1024u
 
 static const char *const gpr_names[GPRS] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
@@ -495,25 +496,57 @@ static enum verdict check_names(struct vcpu *v, const char *list)
     return worst;
 }
 
+/* Does the configuration select it, and is it for this vendor? */
+static bool selected(const struct vcpu *v, const struct config *config,
+                     const struct scenario *s)
+{
+    const char *list = config->scenarios;
+
+    if (s->vendor && s->vendor != v->ops->vendor)
+        return false;
+    return *list ? listed(list, s->name) : !s->demo;
+}
+
+/* Puts count scenarios into the order that the configuration asks for. */
+static void put_in_order(const struct scenario **list, u32 count,
+                         const struct config *config)
+{
+    u32 random = config->seed;
+
+    for (u32 n = count; n > 1; n--) {
+        const struct scenario *last = list[n - 1];
+        u32 other = count - n; /* its mirror image, up to the middle */
+
+        if (config->order == ORDER_REVERSE && other >= n - 1)
+            return;
+        if (config->order == ORDER_RANDOM) {
+            random = random * 1664525 + 1013904223; /* Numerical Recipes */
+            other = (u32)((u64)random * n >> 32);
+        } else if (config->order == ORDER_FORWARD) {
+            return;
+        }
+        list[n - 1] = list[other];
+        list[other] = last;
+    }
+}
+
 enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
-    const char *selection = config->scenarios;
-    enum verdict worst = check_names(v, selection);
+    static const struct scenario *list[MAX_SCENARIOS];
+    enum verdict worst = check_names(v, config->scenarios);
     u32 count = 0;
 
     for (const struct scenario *const *s = scenarios_start; s < scenarios_end;
-         s++) {
-        enum verdict verdict;
+         s++)
+        if (selected(v, config, *s) && count < MAX_SCENARIOS)
+            list[count++] = *s;
+    put_in_order(list, count, config);
+    for (u32 n = 0; n < count; n++) {
+        enum verdict verdict = run_scenario(v, caps, list[n]);
 
-        if (*selection ? !listed(selection, (*s)->name) : (*s)->demo)
-            continue;
-        if ((*s)->vendor && (*s)->vendor != v->ops->vendor)
-            continue;
-        verdict = run_scenario(v, caps, *s);
         if (verdict > worst)
             worst = verdict;
-        count++;
     }
     trace_run_end(v->ring, rdtsc(), count);
     dumper_drain();

@@ -5,6 +5,7 @@
 #include "guest/scenario.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"
+#include "hv/run.h"
 
 #define TIMER_VECTOR 0x51
 #define TIMER_US     200
@@ -15,9 +16,11 @@ static void start_timer(struct vcpu *v)
     apic_timer_oneshot(TIMER_VECTOR, TIMER_US);
 }
 
+/* R13: when the guest gives up, some time before the watchdog would end it. */
 static void start_timer_if0(struct vcpu *v)
 {
     v->ops->set(v, REG_RFLAGS, RFLAGS_FIXED);
+    v->regs.gpr[R13] = rdtsc() + watchdog_cycles() / 2;
     start_timer(v);
 }
 
@@ -34,16 +37,22 @@ SCENARIO(interrupt, INTERRUPT, .before = start_timer,
  * interrupts exit all the same (SDM 26.2; APM 15.13.1 and 15.21.1, by
  * V_INTR_MASKING). Where they do not, the watchdog does not come either, so
  * the guest itself gives up in the end. */
-GUEST(interrupt_if0,
-      "mov ecx, 2000000\n" AT(interrupt_if0,
-                              1) "cmp qword ptr [rip + guest_flag], 0\n"
-                                 "jne 2f\n"
-                                 "dec ecx\n"
-                                 "jnz guest_interrupt_if0_1\n"
-                                 "2:\n" AT(interrupt_if0, 2) "mov ecx, 0\n")
+GUEST(interrupt_if0, AT(interrupt_if0, 1)
+                     "rdtsc\n"
+                     "shl rdx, 32\n"
+                     "or rax, rdx\n"
+                     "cmp rax, r13\n"
+                     "ja 2f\n"
+                     "cmp qword ptr [rip + guest_flag], 0\n"
+                     "je guest_interrupt_if0_1\n"
+                     "2:\n"
+                     AT(interrupt_if0, 2) "xor eax, eax\n"
+                     "xor edx, edx\n"
+                     "xor r13d, r13d\n")
 SCENARIO(interrupt_if0, INTERRUPT, .before = start_timer_if0,
          .expect = {{EXIT_INTERRUPT, 1, .until = 2}},
-         .see = {GPR(RCX, 0), DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
+         .see = {GPR(RAX, 0), GPR(RDX, 0), GPR(R13, 0),
+            DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
 
 /* No IDT to deliver #UD, none for #DF: shutdown. The state is undefined on
  * AMD-V (APM 15.14.3), so RIP is not looked at. */

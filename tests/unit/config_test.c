@@ -88,7 +88,7 @@ static void bad_lines(void **state)
     refuses(
         "colour = red",
         "tollgate.cfg line 1: \"colour = red\": allowed is mode, scenarios, "
-        "trace, transport, shutdown or watchdog_ms as key");
+        "trace, transport, shutdown, order or watchdog_ms as key");
     refuses("trace = exit,,run",
             "tollgate.cfg line 1: \"trace = exit,,run\": allowed is a list of "
             "exit, detail, raw, run, or all");
@@ -111,6 +111,13 @@ static void numbers(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_non_null(strstr(parsed(bad[i]).error, "1 to 600000"));
     assert_int_equal(parsed("watchdog_ms = 600000").watchdog_ms, 600000);
+    assert_int_equal(parsed("order = 4294967295").seed, 4294967295u);
+    assert_int_equal(parsed("order = 7").order, ORDER_RANDOM);
+    assert_int_equal(parsed("order = reverse").order, ORDER_REVERSE);
+    assert_int_equal(parsed("").order, ORDER_FORWARD);
+    assert_string_equal(parsed("order = 4294967296").error,
+                        "tollgate.cfg line 1: \"order = 4294967296\": allowed "
+                        "is forward, reverse, or a seed: 0 to 4294967295");
     assert_int_equal(parsed("watchdog_ms = bad").watchdog_ms, 1000);
 }
 
