@@ -1,7 +1,7 @@
 /*
  * The guest of the benchmark: nothing but round trips.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/bench.h"
 
 __asm__(".pushsection .guest.text,\"ax\",@progbits\n"

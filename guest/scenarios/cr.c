@@ -1,7 +1,7 @@
 /*
  * Scenarios: MOV from and to control registers and DR7.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/handlers.h"
 

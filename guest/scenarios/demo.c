@@ -2,7 +2,7 @@
  * Scenarios that go wrong on purpose, to show what is seen then. They run
  * only when they are named.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 
 /* A guest that never leaves: the watchdog ends it. */

@@ -1,7 +1,7 @@
 /*
  * Scenarios: events that come from outside the instruction stream.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"

@@ -2,7 +2,7 @@
  * Scenarios: exceptions that exit, are injected back as they were, and are
  * then seen by the guest's own handler, which returns to R15.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 
 #define GOES_ON_AT_2 "lea r15, [rip + 2f]\n"

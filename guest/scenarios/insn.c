@@ -1,7 +1,7 @@
 /*
  * Scenarios: instructions that exit and are stepped over or answered.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/handlers.h"
 

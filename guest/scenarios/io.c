@@ -1,7 +1,7 @@
 /*
  * Scenarios: IN, OUT, INS and OUTS of each size and form.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/handlers.h"
 

@@ -2,7 +2,7 @@
  * Scenarios: nested page faults. The probe page has too few rights, the
  * handler gives it all, and the access is made again.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/handlers.h"
 
