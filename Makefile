@@ -146,6 +146,16 @@ lint:  ## cppcheck and shellcheck
 docs: $(B)/tollgate  ## the pages made from the tables
 	$(Q)$< exits --markdown >docs/exits.md
 	$(Q)$< schema --markdown >docs/events.md
+	$(Q)tests/deviations.sh >docs/deviations.md
+
+# The platforms of `make check`, in the order of the columns.
+PLATFORMS := $(notdir $(sort $(wildcard tests/expected/*)))
+conformance: $(B)/tollgate  ## docs/conformance.md, from what the last runs left
+	$(Q)$< conformance $(PLATFORMS:%=$(B)/run/%/verdict.json) \
+	    >docs/conformance.md
+
+mutate:  ## breaks Tollgate on purpose; each time the suite must notice
+	$(Q)tests/mutate.sh
 
 clean:  ## removes build/
 	$(Q)rm -rf $(B)

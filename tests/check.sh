@@ -39,7 +39,16 @@ no_trace() {
 
 docs_are_fresh() {
     build/tollgate exits --markdown | diff docs/exits.md - &&
-        build/tollgate schema --markdown | diff docs/events.md -
+        build/tollgate schema --markdown | diff docs/events.md - &&
+        tests/deviations.sh | diff docs/deviations.md -
+}
+
+# The page of all platforms, made again from the runs above.
+conformance_is_fresh() {
+    local lists=(tests/expected/*)
+    lists=("${lists[@]##*/}")
+    (cd build/run && ../tollgate conformance \
+        "${lists[@]/%//verdict.json}") | diff docs/conformance.md -
 }
 
 count() {
@@ -81,6 +90,7 @@ for platform in "${PLATFORMS[@]}"; do
     suite tests/witness.sh "$platform"
     suite tests/witness.sh --self-test "$platform"
 done
+step "the page of all platforms is up to date" conformance_is_fresh
 suite tests/faults.sh
 step "the benchmark runs on both vendors" tests/bench.sh
 suite tests/events.sh

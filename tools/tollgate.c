@@ -14,6 +14,7 @@ static const struct {
     {"verdict", cmd_verdict, "judge a run: table, TAP, JSON, exit status"},
     {"schema", cmd_schema, "print the trace schema in one of its forms"},
     {"exits", cmd_exits, "print the table of exits"},
+    {"conformance", cmd_conformance, "put the verdicts of runs side by side"},
 };
 
 static const char usage[] =
@@ -35,7 +36,7 @@ static void help(FILE *f)
 {
     fputs(usage, f);
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-        fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
+        fprintf(f, "  %-11s %s\n", commands[i].name, commands[i].what);
     fputs(statuses, f);
 }
 

@@ -1,8 +1,8 @@
 # The host side: build/tollgate, the unit tests, and what both share.
 # Included by the root Makefile, from which B, CC, CFLAGS_HOST, Q and say are.
 
-TOOL := tollgate command print record verdict schema exits reader render \
-        stream text wire_rx decode run expect coverage report report_json
+TOOL := tollgate command print record verdict schema exits conformance \
+        reader render stream text wire_rx decode run expect coverage report report_json
 TOOL_SRC := $(TOOL:%=tools/%.c) trace/schema.c trace/metadata.c trace/wire.c \
         hv/format.c hv/exit.c hv/feature.c
 TOOL_OBJ := $(TOOL_SRC:%.c=$(B)/host/%.o)
