@@ -14,7 +14,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 # ---- what the image is made of ------------------------------------------
 
 BOOT := boot/efi_main.c boot/config.c
-HV := hv/main.c hv/run.c hv/handlers.c hv/scenario.c hv/exit.c hv/feature.c \
+HV := hv/main.c hv/run.c hv/handlers.c hv/handle_svm.c hv/scenario.c hv/exit.c hv/feature.c \
       hv/insn.c hv/nested.c hv/guest.c hv/bench.c hv/dumper.c \
       hv/memory.c hv/paging.c hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c

@@ -92,6 +92,8 @@ guest_gdt:
         dq      0x00af9b000000ffff      ; GUEST_CS: 64-bit code
         dq      0x00cf93000000ffff      ; GUEST_DS: data
         dq      0, 0                    ; GUEST_TR: the loader's
+        dq      0x00affb000000ffff      ; GUEST_CS3: the same for CPL 3
+        dq      0x00cff3000000ffff      ; GUEST_DS3
 guest_gdt_end:
 
         align   8

@@ -21,6 +21,8 @@
 #define GUEST_CS      0x08
 #define GUEST_DS      0x10
 #define GUEST_TR      0x18
+#define GUEST_CS3     0x2b /* RPL 3 */
+#define GUEST_DS3     0x33
 #define GUEST_BAD_SEL 0x7f8 /* beyond the GDT's limit */
 
 /* General-purpose register n holds GUEST_CANARY + n when a scenario starts. */

@@ -26,15 +26,25 @@
 struct raw_want {
     u8 word; /* enum raw_word */
     u64 value;
-    u64 ignore; /* bits that may be anything */
+    u64 ignore;  /* bits that may be anything */
+    u16 feature; /* enum feature: only where the CPU has it, */
+    bool absent; /* or, so, only where it has not */
 };
 #define RAW(w, v)                                                              \
     {                                                                          \
-        RAW_##w, v, 0                                                          \
+        RAW_##w, v, 0, 0, false                                                \
     }
 #define RAW_BUT(w, v, bits)                                                    \
     {                                                                          \
-        RAW_##w, v, bits                                                       \
+        RAW_##w, v, bits, 0, false                                             \
+    }
+#define RAW_IF(f, w, v)                                                        \
+    {                                                                          \
+        RAW_##w, v, 0, FEAT_##f, false                                         \
+    }
+#define RAW_UNLESS(f, w, v)                                                    \
+    {                                                                          \
+        RAW_##w, v, 0, FEAT_##f, true                                          \
     }
 
 /* One exit that must come, in this place of the order. */
@@ -130,7 +140,11 @@ struct scenario {
     void (*state)(struct guest_state *gs); /* changes the state at the start */
     void (*before)(struct vcpu *v); /* last thing before the first entry */
     void (*exited)(struct vcpu *v); /* at each exit, before its handler */
+    void (*ended)(struct vcpu *v);  /* last: more checks, by guest_check() */
 };
+
+/* One check of a scenario's own, counted and traced like the others. */
+void guest_check(struct vcpu *v, const char *what, u64 want, u64 got);
 
 extern const struct scenario *const scenarios_start[];
 extern const struct scenario *const scenarios_end[];

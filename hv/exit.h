@@ -52,6 +52,7 @@ enum exit_detail {
     DETAIL_exception,
     DETAIL_npf,
     DETAIL_invlpg,
+    DETAIL_swint,
 };
 
 /* The typed part; which member holds is exit_row_of(kind)->detail. */
@@ -90,6 +91,9 @@ union exit_info {
     struct {
         u64 address; /* linear address operand */
     } invlpg;
+    struct {
+        u8 vector; /* of INT n */
+    } swint;
 };
 
 struct exit {

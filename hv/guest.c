@@ -12,15 +12,18 @@
 
 #define PTE_P  BIT(0)
 #define PTE_RW BIT(1)
+#define PTE_US BIT(2)
 #define PTE_NX BIT(63)
 
 #define GATE_INTERRUPT64 0x8e00 /* P, DPL 0, type 14 (SDM 6.14.1) */
 #define TSS_LIMIT        103
+#define TSS_RSP0         4    /* SDM 8.7, Figure 8-11 */
 #define TSS_BUSY64       0x8b /* P, 64-bit TSS, busy (SDM 7.2.2) */
 
 /* Segment attributes as struct segment has them. */
 #define ATTR_CODE64 0xa09b /* G, L, P, execute/read, accessed */
 #define ATTR_DATA   0xc093 /* G, B, P, read/write, accessed */
+#define ATTR_DPL3   0x60
 
 static u8 *memory; /* the guest's image, at GUEST_BASE for the guest */
 static u8 *probe_page;
@@ -156,4 +159,23 @@ void guest_load(struct vcpu *v, const u8 *code, u32 probe,
     build_page_tables(v, probe);
     build_tables();
     initial_state(code, gs);
+}
+
+void guest_at_cpl3(struct guest_state *gs)
+{
+    u64 *tables[] = {guest_copy(guest_pml4, u64), guest_copy(guest_pdpt, u64),
+                     guest_copy(guest_pd, u64)};
+    u64 *pt = guest_memory(GUEST_GPA(guest_pt), PAGE_SIZE);
+    u64 rsp0 = GUEST_GPA(guest_stack_top) - PAGE_SIZE;
+
+    for (u32 n = 0; n < ARRAY_SIZE(tables); n++)
+        *tables[n] |= PTE_US;
+    for (u32 n = 0; n < PAGE_SIZE / sizeof(*pt); n++)
+        pt[n] |= pt[n] & PTE_P ? PTE_US : 0;
+    memcpy((u8 *)guest_memory(GUEST_GPA(guest_tss), TSS_LIMIT + 1) + TSS_RSP0,
+           &rsp0, sizeof(rsp0));
+    for (u32 n = SEG_ES; n <= SEG_GS; n++) {
+        gs->seg[n].selector = n == SEG_CS ? GUEST_CS3 : GUEST_DS3;
+        gs->seg[n].attr |= ATTR_DPL3;
+    }
 }

@@ -13,6 +13,10 @@
 void guest_load(struct vcpu *v, const u8 *code, u32 probe,
                 struct guest_state *gs);
 
+/* Makes a loaded guest begin at CPL 3: all its pages become user pages, and
+ * exceptions switch to a stack of their own. */
+void guest_at_cpl3(struct guest_state *gs);
+
 /* The host's view of size bytes of guest memory at gpa, or NULL when they are
  * not all inside the guest's image or the probe page. The guest maps its
  * memory one to one, so a linear address serves as well. */

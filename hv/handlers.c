@@ -29,7 +29,7 @@ static enum next emulated(struct vcpu *v)
 }
 
 /* Never silent: what came, and the whole control block. */
-static enum next handle_unexpected(struct vcpu *v)
+enum next handle_unexpected(struct vcpu *v)
 {
     struct exit_raw raw;
 
@@ -329,5 +329,22 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
+    [EXIT_INTERRUPT_WINDOW] = handle_interrupt_window,
+    [EXIT_PUSHF] = handle_pushf,
+    [EXIT_POPF] = handle_popf,
+    [EXIT_IRET] = handle_iret,
+    [EXIT_SWINT] = handle_swint,
+    [EXIT_ICEBP] = handle_icebp,
+    [EXIT_RSM] = handle_undefined,
+    [EXIT_SKINIT] = handle_undefined,
+    [EXIT_VMRUN] = handle_ignored,
+    [EXIT_VMLOAD] = handle_ignored,
+    [EXIT_VMSAVE] = handle_ignored,
+    [EXIT_STGI] = handle_ignored,
+    [EXIT_CLGI] = handle_ignored,
+    [EXIT_INVLPGA] = handle_ignored,
+    [EXIT_PAUSE] = handle_ignored,
+    [EXIT_MWAIT_ARMED] = handle_ignored,
+    [EXIT_MWAIT] = handle_ignored,
 };
 #pragma GCC diagnostic pop

@@ -72,6 +72,11 @@ static bool check(struct vcpu *v, const char *what, u64 want, u64 got)
     return false;
 }
 
+void guest_check(struct vcpu *v, const char *what, u64 want, u64 got)
+{
+    check(v, what, want, got);
+}
+
 /* The same, for the n-th exit. */
 static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 {
@@ -177,6 +182,9 @@ static void check_info(struct vcpu *v, const union exit_info *want)
     case DETAIL_invlpg:
         check_exit(v, "address", want->invlpg.address, got->invlpg.address);
         break;
+    case DETAIL_swint:
+        check_exit(v, "vector", want->swint.vector, got->swint.vector);
+        break;
     default:
         check_exit(v, "info", 1, 0); /* the text asks for what there is not */
     }
@@ -198,10 +206,15 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
 {
     u64 got;
 
-    for (u32 n = 0; n < MAX_RAW && want[n].word; n++)
+    for (u32 n = 0; n < MAX_RAW && want[n].word; n++) {
+        enum feature f = (enum feature)want[n].feature;
+
+        if (caps_has(v->run->caps, f) == want[n].absent)
+            continue;
         if (v->ops->word(v, (enum raw_word)want[n].word, &got))
             check_exit(v, raw_names[want[n].word], want[n].value,
                        got & ~want[n].ignore);
+    }
 }
 
 static void compare(struct vcpu *v, const struct expect *e)
@@ -260,6 +273,8 @@ bool scenario_observe(struct vcpu *v)
 static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
 {
     switch (r) {
+    case REG_RFLAGS:
+        return gs->rflags;
     case REG_CR0:
         return gs->cr0;
     case REG_CR3:
@@ -332,6 +347,8 @@ static void check_after(struct vcpu *v)
     check(v, "rsp", v->run->initial.rsp, v->ops->get(v, REG_RSP));
     check(v, "xmm registers that kept their values", SIMD_ALL,
           simd_kept(SIMD_SEED));
+    if (s->ended)
+        s->ended(v);
 }
 
 static void judge_stop(struct vcpu *v)
@@ -417,6 +434,7 @@ static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
                                  const struct scenario *s)
 {
     struct run run = {.scenario = s,
+                      .caps = caps,
                       .device = {[DEVICE_IN] = EMULATED_IN,
                                  [DEVICE_MSR] = EMULATED_MSR,
                                  [DEVICE_CR8] = EMULATED_CR8,

@@ -11,6 +11,7 @@
 /* A scenario under way. */
 struct run {
     const struct scenario *scenario;
+    const struct caps *caps;
     struct guest_state initial;
     u64 device[DEVICE_CELLS];
     u32 next;   /* index of the next struct expect */

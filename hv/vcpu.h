@@ -81,8 +81,8 @@ enum path_flag {
 #undef F
 };
 
-/* Words of the control block that a scenario may look at beside struct exit:
- * VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
+/* Words of the control block that a scenario may look at beside struct exit,
+ * or set: VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
 #define RAW_WORDS(W)                                                           \
     W(QUALIFICATION, "exit qualification")                                     \
     W(INSTRUCTION_INFO, "instruction information")                             \
@@ -99,7 +99,19 @@ enum path_flag {
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
     W(V_INTR, "virtual interrupt control")                                     \
-    W(SHADOW, "interrupt shadow")
+    W(SHADOW, "interrupt shadow")                                              \
+    W(NRIP, "nRIP")                                                            \
+    W(FETCHED, "number of instruction bytes")                                  \
+    W(PAUSE_COUNT, "pause filter count")                                       \
+    W(PAUSE_THRESHOLD, "pause filter threshold")                               \
+    W(TSC_OFFSET, "TSC offset")                                                \
+    W(NESTED_CTL, "nested paging controls")                                    \
+    W(VIRT_EXT, "virtualization extensions")                                   \
+    W(AVIC_BAR, "AVIC base address")                                           \
+    W(AVIC_BACKING, "AVIC backing page")                                       \
+    W(AVIC_LOGICAL, "AVIC logical table")                                      \
+    W(AVIC_PHYSICAL, "AVIC physical table")                                    \
+    W(BUS_LOCK, "bus lock threshold")
 enum raw_word {
     RAW_NOTHING,
 #define W(name, text) RAW_##name,
@@ -175,6 +187,10 @@ struct hv_ops {
 
     /* One word of the control block. False: it is the other vendor's. */
     bool (*word)(struct vcpu *v, enum raw_word word, u64 *value);
+
+    /* Sets one before an entry. False: the other vendor's, or the CPU's to
+     * write. */
+    bool (*set_word)(struct vcpu *v, enum raw_word word, u64 value);
 
     /* Queues an event for the next entry. */
     void (*inject)(struct vcpu *v, const struct event *e);

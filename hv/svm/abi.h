@@ -48,6 +48,7 @@ enum vmexit {
     VMEXIT_EXCP0 = 0x040,
     VMEXIT_EXCP_BP = 0x043,
     VMEXIT_EXCP_OF = 0x044,
+    VMEXIT_EXCP_BR = 0x045,
     VMEXIT_EXCP_PF = 0x04e,
     VMEXIT_EXCP31 = 0x05f,
     VMEXIT_INTR = 0x060,
@@ -71,8 +72,9 @@ enum vmexit {
 /* v_intr, VMCB offset 060h (Table B-1). */
 #define V_INTR_MASKING BIT(24)
 
-/* TLB_CONTROL, offset 05Ch (15.16.1). */
-#define TLB_FLUSH_ALL 1
+/* TLB_CONTROL, offset 05Ch (15.16.1, Table 15-9). */
+#define TLB_FLUSH_ALL   1 /* all ASIDs: the one that every CPU has */
+#define TLB_FLUSH_GUEST 3 /* this ASID, where FlushByAsid is offered */
 
 /* interrupt_shadow, offset 068h (15.21.5). */
 #define INTERRUPT_SHADOW BIT(0)
@@ -112,6 +114,7 @@ enum vmexit {
 
 /* Permission maps: one bit per port, and two per MSR (15.10.1, 15.11). */
 #define IOPM_SIZE  (3 * PAGE_SIZE)
+#define IOPM_BITS  (0x10000 + 3) /* 4 bytes at port FFFFh */
 #define MSRPM_SIZE (2 * PAGE_SIZE)
 
 #endif

@@ -37,7 +37,7 @@ static bool arm_port(struct svm_area *a, u32 port, bool on)
 {
     if (port == ~0u)
         memset(a->iopm, on ? 0xff : 0, sizeof(a->iopm));
-    else if (port < 0x10000)
+    else if (port < IOPM_BITS)
         set_bit(a->iopm, port, on);
     else
         return false;
@@ -55,8 +55,6 @@ bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
         return arm_msr(a, item, kind == EXIT_MSR_WRITE, on);
     case EXIT_IO:
         return arm_port(a, item, on);
-    case EXIT_HYPERCALL:
-        return true; /* always armed: scenarios end by it */
     default:
         break;
     }

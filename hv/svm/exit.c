@@ -26,14 +26,15 @@ static bool decode_insn(struct vcpu *v, struct insn *i)
     return insn_decode(i, bytes, size, INSN_64);
 }
 
-/* Is the exit an instruction's, taken in front of it? Then nRIP holds (15.7.1,
- * 15.12.4 for INT3 and INTO). */
+/* Is the exit an instruction's, taken in front of it? Then nRIP holds: the
+ * intercepts of 15.9, IOIO, MSR, and the exceptions of INT3, INTO and BOUND
+ * (15.7.1). */
 static bool has_length(u64 code)
 {
     if (code <= VMEXIT_DR15_WRITE)
         return true;
     if (code <= VMEXIT_EXCP31)
-        return code == VMEXIT_EXCP_BP || code == VMEXIT_EXCP_OF;
+        return code >= VMEXIT_EXCP_BP && code <= VMEXIT_EXCP_BR;
     return (code >= VMEXIT_CR0_SEL_WRITE && code < VMEXIT_TASK_SWITCH) ||
            (code >= VMEXIT_VMRUN && code <= VMEXIT_RDPRU) ||
            (code >= VMEXIT_INVLPGB && code <= VMEXIT_TLBSYNC) ||
@@ -60,6 +61,16 @@ static u8 moved_gpr(struct vcpu *v, const union vmcb *b)
     if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
         return b->exitinfo1 & 15;
     return decode_insn(v, &i) ? i.rm : 0xff;
+}
+
+/* 15.8.2: INT n's vector, with decode assists, else its immediate. */
+static u8 swint_vector(struct vcpu *v, const union vmcb *b)
+{
+    struct insn i;
+
+    if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
+        return (u8)b->exitinfo1;
+    return decode_insn(v, &i) ? i.imm : 0xff;
 }
 
 /* 15.12: the vector is part of the code; EXITINFO1 the error code, for #PF
@@ -153,6 +164,9 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
     case DETAIL_invlpg:
         decode_invlpg(v, b);
         break;
+    case DETAIL_swint:
+        e->info.swint.vector = swint_vector(v, b);
+        break;
     }
 }
 
@@ -217,27 +231,48 @@ void svm_raw(struct vcpu *v, struct exit_raw *raw)
     raw->intr = (u32)b->exitintinfo;
 }
 
+/* Where a word stands; those that only the CPU writes cannot be set. */
+static const struct {
+    u16 offset;
+    u8 size;  /* 0: VT-x's */
+    bool set; /* by software */
+} words[] = {
+#define WORD(word, field, set)                                                 \
+    [RAW_##word] = {offsetof(union vmcb, field),                               \
+                    sizeof(((union vmcb *)0)->field), set}
+    WORD(EXITINFO1, exitinfo1, false),
+    WORD(EXITINFO2, exitinfo2, false),
+    WORD(EXITINTINFO, exitintinfo, false),
+    WORD(V_INTR, v_intr, true),
+    WORD(SHADOW, interrupt_shadow, true),
+    WORD(NRIP, nrip, false),
+    WORD(FETCHED, fetched, false),
+    WORD(PAUSE_COUNT, pause_count, true),
+    WORD(PAUSE_THRESHOLD, pause_threshold, true),
+    WORD(TSC_OFFSET, tsc_offset, true),
+    WORD(NESTED_CTL, np_enable, true),
+    WORD(VIRT_EXT, virt_ext, true),
+    WORD(AVIC_BAR, avic_apic_bar, true),
+    WORD(AVIC_BACKING, avic_backing_page, true),
+    WORD(AVIC_LOGICAL, avic_logical_table, true),
+    WORD(AVIC_PHYSICAL, avic_physical_table, true),
+    WORD(BUS_LOCK, bus_lock, true),
+#undef WORD
+};
+
 bool svm_word(struct vcpu *v, enum raw_word word, u64 *value)
 {
-    const union vmcb *b = svm_vmcb(v);
-
-    switch (word) {
-    case RAW_EXITINFO1:
-        *value = b->exitinfo1;
-        return true;
-    case RAW_EXITINFO2:
-        *value = b->exitinfo2;
-        return true;
-    case RAW_EXITINTINFO:
-        *value = b->exitintinfo;
-        return true;
-    case RAW_V_INTR:
-        *value = b->v_intr;
-        return true;
-    case RAW_SHADOW:
-        *value = b->interrupt_shadow;
-        return true;
-    default:
+    if (word >= ARRAY_SIZE(words) || !words[word].size)
         return false;
-    }
+    *value = 0;
+    memcpy(value, svm_vmcb(v)->bytes + words[word].offset, words[word].size);
+    return true;
+}
+
+bool svm_set_word(struct vcpu *v, enum raw_word word, u64 value)
+{
+    if (word >= ARRAY_SIZE(words) || !words[word].set)
+        return false;
+    memcpy(svm_vmcb(v)->bytes + words[word].offset, &value, words[word].size);
+    return true;
 }

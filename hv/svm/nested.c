@@ -15,9 +15,10 @@ u64 svm_nested_entry(u64 pa, u32 access, bool table)
            (access & ACCESS_X ? 0 : NPT_NX);
 }
 
-/* The one value of TLB_CONTROL that every CPU has (15.16.1); svm_decode()
- * clears it behind the entry. */
+/* The guest's translations, nested ones included (15.16.1); svm_decode()
+ * clears the command behind the entry. */
 void svm_flush(struct vcpu *v)
 {
-    svm_vmcb(v)->tlb_control = TLB_FLUSH_ALL;
+    svm_vmcb(v)->tlb_control =
+        v->vendor[SLOT_CAPS] & SVM_HAS_FLUSH ? TLB_FLUSH_GUEST : TLB_FLUSH_ALL;
 }

@@ -38,6 +38,8 @@ static const char *svm_enable(const struct caps *c)
         available |= SVM_HAS_NRIPS;
     if (caps_has(c, FEAT_SVM_DECODE))
         available |= SVM_HAS_DECODE;
+    if (caps_has(c, FEAT_SVM_FLUSHBYASID))
+        available |= SVM_HAS_FLUSH;
     svm_decode_init(caps_has(c, FEAT_SVM_NRIPS));
     return NULL;
 }
@@ -94,7 +96,7 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
     b->iopm_base = phys(a->iopm);
     b->msrpm_base = phys(a->msrpm);
     b->asid = 1; /* 0 is the host's (15.5.1) */
-    b->tlb_control = TLB_FLUSH_ALL;
+    svm_flush(v);
     /* RFLAGS.IF of the host decides about physical interrupts, so that a
      * guest with interrupts off is interrupted, too (15.21.1). */
     b->v_intr = V_INTR_MASKING;
@@ -198,6 +200,7 @@ const struct hv_ops svm_ops = {
     .decode = svm_decode,
     .raw = svm_raw,
     .word = svm_word,
+    .set_word = svm_set_word,
     .inject = svm_inject,
     .advance = svm_advance,
     .get = svm_get,

@@ -25,6 +25,7 @@ enum svm_slot {
 };
 #define SVM_HAS_NRIPS  BIT(0)
 #define SVM_HAS_DECODE BIT(1)
+#define SVM_HAS_FLUSH  BIT(2) /* TLB_FLUSH_GUEST */
 
 static inline struct svm_area *svm_area(const struct vcpu *v)
 {
@@ -45,6 +46,7 @@ void svm_decode(struct vcpu *v);
 void svm_decode_init(bool nrips);
 void svm_raw(struct vcpu *v, struct exit_raw *raw);
 bool svm_word(struct vcpu *v, enum raw_word word, u64 *value);
+bool svm_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 svm_nested_entry(u64 pa, u32 access, bool table);
 void svm_flush(struct vcpu *v);
 void svm_dump(struct vcpu *v);

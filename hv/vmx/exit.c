@@ -321,7 +321,8 @@ void vmx_raw(struct vcpu *v, struct exit_raw *raw)
                     : 0;
 }
 
-bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
+/* The field of a word, 0: AMD-V's. */
+static u16 word_field(enum raw_word word)
 {
     static const u16 fields[] = {
         [RAW_QUALIFICATION] = VMCS_EXIT_QUALIFICATION,
@@ -337,8 +338,23 @@ bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
         [RAW_ACTIVITY] = VMCS_GUEST_ACTIVITY,
     };
 
+    return word < ARRAY_SIZE(fields) ? fields[word] : 0;
+}
+
+bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
+{
+    u16 field = word_field(word);
+
     (void)v;
-    if (word >= ARRAY_SIZE(fields) || !fields[word])
+    return field && vmread_checked((enum vmcs_field)field, value);
+}
+
+/* Guest state; exit information is read-only (SDM 25.11.2). */
+bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value)
+{
+    (void)v;
+    if (word < RAW_PENDING_DEBUG || word > RAW_ACTIVITY)
         return false;
-    return vmread_checked((enum vmcs_field)fields[word], value);
+    vmwrite((enum vmcs_field)word_field(word), value);
+    return true;
 }

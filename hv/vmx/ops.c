@@ -317,6 +317,7 @@ const struct hv_ops vmx_ops = {
     .decode = vmx_decode,
     .raw = vmx_raw,
     .word = vmx_word,
+    .set_word = vmx_set_word,
     .inject = vmx_inject,
     .advance = vmx_advance,
     .get = vmx_get,

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "guest/scenario.h"
+#include "hv/guest.h"
 
 /* The linker's own names for the ends of the set; linker.ld gives it others
  * in the image. */
@@ -22,6 +23,21 @@ extern const struct scenario *const __stop_scenarios[];
 const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
+const u8 guest_idt[1];
+void guest_at_cpl3(struct guest_state *gs)
+{
+    (void)gs;
+}
+void *guest_memory(u64 gpa, u64 size)
+{
+    (void)gpa;
+    (void)size;
+    return NULL;
+}
+u64 guest_probe_page(void)
+{
+    return 0;
+}
 void apic_timer_oneshot(u8 vector, u64 us);
 void apic_timer_oneshot(u8 vector, u64 us)
 {
