@@ -23,8 +23,9 @@ SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
 VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
        hv/vmx/dump.c hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
-SCENARIOS := insn system table io cr exception event inject nested mode task \
-             entry vmx_insn vmx_apic vmx_misc svm_insn svm_misc demo bench
+SCENARIOS := insn system table io bitmap cr exception reserved event inject \
+             nested mode task entry vmx_insn vmx_apic vmx_misc svm_insn \
+             svm_misc svm_npf svm_avic demo bench
 GUEST := guest/entry.asm $(SCENARIOS:%=guest/scenarios/%.c)
 
 SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))

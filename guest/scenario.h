@@ -139,7 +139,7 @@ struct scenario {
     struct see see[MAX_SEE];
     void (*state)(struct guest_state *gs); /* changes the state at the start */
     void (*before)(struct vcpu *v); /* last thing before the first entry */
-    void (*exited)(struct vcpu *v); /* at each exit, before its handler */
+    void (*exited)(struct vcpu *v); /* at each exit, checked, not handled */
     void (*ended)(struct vcpu *v);  /* last: more checks, by guest_check() */
 };
 

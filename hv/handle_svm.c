@@ -28,6 +28,13 @@ enum next handle_ignored(struct vcpu *v)
     return NEXT_ADVANCE;
 }
 
+/* Trap-like exits: what the guest did is done, or was mended. */
+enum next handle_resumed(struct vcpu *v)
+{
+    (void)v;
+    return NEXT_RESUME;
+}
+
 static enum next inject(struct vcpu *v, u8 vector, bool has_error, u32 error)
 {
     const struct event e = {.type = EVENT_EXCEPTION,
@@ -143,6 +150,17 @@ enum next handle_icebp(struct vcpu *v)
 {
     trace_inject(v->ring, v->exit_tsc, EVENT_EXCEPTION, VECTOR_DB, 0);
     return through_gate(v, VECTOR_DB, ERROR_EXT);
+}
+
+/* FERR# froze the guest: what a PC's interrupt 13 would do. */
+enum next handle_ferr_freeze(struct vcpu *v)
+{
+    const struct event e = {.type = EVENT_INTR, .vector = VECTOR_FERR};
+
+    v->ops->inject(v, &e);
+    trace_inject(v->ring, v->exit_tsc, e.type, e.vector, 0);
+    v->path |= PATH_INJECT;
+    return NEXT_RESUME;
 }
 
 /* A virtual interrupt that may come now: the guest takes it at the entry. */

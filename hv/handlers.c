@@ -346,5 +346,9 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_PAUSE] = handle_ignored,
     [EXIT_MWAIT_ARMED] = handle_ignored,
     [EXIT_MWAIT] = handle_ignored,
+    [EXIT_IDLE_HLT] = handle_ignored,
+    [EXIT_FERR_FREEZE] = handle_ferr_freeze,
+    [EXIT_AVIC_INCOMPLETE_IPI] = handle_resumed,
+    [EXIT_AVIC_NOACCEL] = handle_resumed,
 };
 #pragma GCC diagnostic pop

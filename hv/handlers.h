@@ -24,6 +24,8 @@ enum next {
     NEXT_STOP,    /* the run is over, for the reason that v->stop gives */
 };
 
+#define VECTOR_FERR 0x75 /* where firmware puts IRQ 13 */
+
 /* By exit kind: handles v->exit, writes its detail event, sets v->path. */
 typedef enum next handler(struct vcpu *v);
 extern handler *const handlers[EXIT_KINDS];
@@ -34,5 +36,6 @@ handler handle_unexpected;
 /* hv/handle_svm.c: the exits of AMD-V alone. */
 handler handle_ignored, handle_undefined, handle_pushf, handle_popf;
 handler handle_iret, handle_swint, handle_icebp, handle_interrupt_window;
+handler handle_ferr_freeze, handle_resumed;
 
 #endif

@@ -93,11 +93,15 @@
 #define EPT_CAP_INVVPID_ALL    BIT(42)
 
 /* AMD only. */
+#define MSR_TSC_RATIO   0xc0000104u
 #define MSR_VM_CR       0xc0010114u
 #define MSR_IGNNE       0xc0010115u
 #define MSR_SMM_CTL     0xc0010116u
 #define MSR_VM_HSAVE_PA 0xc0010117u
 #define MSR_SVM_KEY     0xc0010118u
+
+/* MSR_TSC_RATIO, APM 15.30.5: 8.32 fixed point. */
+#define TSC_RATIO_1 BIT(32)
 
 /* MSR_VM_CR, APM 15.30.1 (VM_CR MSR). */
 #define VM_CR_DPD     BIT(0)

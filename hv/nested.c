@@ -27,6 +27,13 @@ void nested_reset(struct vcpu *v)
     v->nested_root = phys(tables[0]);
 }
 
+u64 *nested_entry_at(u64 gpa, u32 level)
+{
+    u32 shift = 12 + 9 * (level - 1);
+
+    return &tables[LEVELS - level][gpa >> shift & (ENTRY_COUNT - 1)];
+}
+
 void nested_map(struct vcpu *v, u64 gpa, u64 pa, u32 access)
 {
     u64 index = gpa / PAGE_SIZE;

@@ -14,4 +14,7 @@ void nested_reset(struct vcpu *v);
  * present. Gpa is below 2 MiB: the guest needs no more (guest/layout.h). */
 void nested_map(struct vcpu *v, u64 gpa, u64 pa, u32 access);
 
+/* The entry of a level, 1: the page itself, on the way to gpa. */
+u64 *nested_entry_at(u64 gpa, u32 level);
+
 #endif

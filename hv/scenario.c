@@ -254,8 +254,6 @@ bool scenario_observe(struct vcpu *v)
     struct run *run = v->run;
     const struct expect *e = next_expected(v);
 
-    if (run->scenario->exited)
-        run->scenario->exited(v);
     if (is_stray(v, e)) {
         run->strays++;
     } else if (e) {
@@ -264,6 +262,8 @@ bool scenario_observe(struct vcpu *v)
     } else {
         check_end(v);
     }
+    if (run->scenario->exited)
+        run->scenario->exited(v);
     if (++run->exits < EXIT_LIMIT)
         return true;
     v->stop = STOP_LIMIT;

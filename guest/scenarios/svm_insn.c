@@ -3,7 +3,7 @@
  * the guest, and PUSHF, POPF, IRET, INT n, ICEBP and RSM (APM 15.9, Table
  * 15-7, which also gives the order of intercept and exceptions).
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/guest.h"
 
@@ -144,7 +144,15 @@ SCENARIO(vmmcall_cpl3, HYPERCALL, .vendor = VENDOR_SVM, AT_CPL3,
          .expect = {{EXIT_HYPERCALL, 1, .length = 3, QUIET}},
          .see = {GPR(RAX, 42), GPR(RBX, 41)});
 
-/* ---- PUSHF and POPF: the intercept comes before any exception ---------- */
+/* VMGEXIT (F3 0F 01 D9) is a VMMCALL in any guest that SEV-ES does not
+ * encrypt (15.35.6). */
+GUEST(vmgexit, "mov eax, 1\n"
+               "mov ebx, 41\n" AT(vmgexit, 1) ".byte 0xf3\nvmmcall\n")
+SCENARIO(vmgexit, HYPERCALL, .vendor = VENDOR_SVM,
+         .expect = {{EXIT_HYPERCALL, 1, .length = 4, QUIET}},
+         .see = {GPR(RAX, 42), GPR(RBX, 41)});
+
+/* ---- PUSHF and POPF: the intercept comes before any exception ----------- */
 
 GUEST(pushf, AT(pushf, 1) "pushfq\n"
                           "pop rbx\n")
@@ -196,7 +204,7 @@ SCENARIO(iret, IRET, .vendor = VENDOR_SVM, .arm = {{EXIT_IRET}},
 SCENARIO_OF(iret_off, iret, IRET, .vendor = VENDOR_SVM, .negative = true,
             .see = {GPR(RBX, 0), CHANGED(RFLAGS, 0x41)});
 
-/* ---- INT n --------------------------------------------------------------- */
+/* ---- INT n -------------------------------------------------------------- */
 
 #define INT_VECTOR 0x51
 GUEST(swint, GOES_ON_AT_2 AT(swint, 1) "int 0x51\n" AT(swint, 2) "nop\n" HERE)
@@ -240,7 +248,7 @@ SCENARIO(swint_int3, SWINT, .vendor = VENDOR_SVM, .negative = true,
          .arm = {{EXIT_SWINT}},
          .see = {SEEN(count, 1), SEEN(vector, 3), SEEN_AT(2), GPR(R15, 0)});
 
-/* ---- ICEBP --------------------------------------------------------------- */
+/* ---- ICEBP -------------------------------------------------------------- */
 
 GUEST(icebp, GOES_ON_AT_2 AT(icebp, 1) ".byte 0xf1\n" AT(icebp, 2) "nop\n" HERE)
 SCENARIO(icebp, ICEBP, .vendor = VENDOR_SVM, .arm = {{EXIT_ICEBP}},
@@ -251,7 +259,7 @@ SCENARIO_OF(icebp_off, icebp, ICEBP, .vendor = VENDOR_SVM, .negative = true,
             .arm = {{EXIT_EXCEPTION, 1}},
             .see = {SEEN(count, 1), SEEN(vector, 1), SEEN_AT(2), GPR(R15, 0)});
 
-/* ---- RSM: before #UD, which it is outside SMM ---------------------------- */
+/* ---- RSM: before #UD, which it is outside SMM --------------------------- */
 
 GUEST(rsm, GOES_ON_AT_2 AT(rsm, 1) "rsm\n" HERE)
 SCENARIO(rsm, RSM, .vendor = VENDOR_SVM, .arm = {{EXIT_RSM}},

@@ -12,7 +12,10 @@
 #include <cmocka.h>
 
 #include "guest/scenario.h"
+#include "hv/apic.h"
 #include "hv/guest.h"
+#include "hv/memory.h"
+#include "hv/nested.h"
 
 /* The linker's own names for the ends of the set; linker.ld gives it others
  * in the image. */
@@ -23,7 +26,7 @@ extern const struct scenario *const __stop_scenarios[];
 const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
-const u8 guest_idt[1];
+const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
 void guest_at_cpl3(struct guest_state *gs)
 {
     (void)gs;
@@ -38,7 +41,32 @@ u64 guest_probe_page(void)
 {
     return 0;
 }
-void apic_timer_oneshot(u8 vector, u64 us);
+void guest_check(struct vcpu *v, const char *what, u64 want, u64 got)
+{
+    (void)v;
+    (void)what;
+    (void)want;
+    (void)got;
+}
+u64 *nested_entry_at(u64 gpa, u32 level)
+{
+    (void)gpa;
+    (void)level;
+    return NULL;
+}
+void *pages_alloc(u32 count)
+{
+    (void)count;
+    return NULL;
+}
+void apic_self_ipi(u8 vector)
+{
+    (void)vector;
+}
+u32 apic_id(void)
+{
+    return 0;
+}
 void apic_timer_oneshot(u8 vector, u64 us)
 {
     (void)vector;
