@@ -179,12 +179,13 @@ static u8 plain_kinds[INTERCEPT_CODES];
 
 void svm_decode_init(bool nrips)
 {
-    for (u32 code = 0; nrips && code < INTERCEPT_CODES; code++) {
+    for (u32 code = 0; code < INTERCEPT_CODES; code++) {
         u8 item;
         enum exit_kind kind = exit_kind_svm(code, &item);
+        bool plain = nrips && has_length(code) &&
+                     exit_row_of(kind)->detail == DETAIL_none;
 
-        if (has_length(code) && exit_row_of(kind)->detail == DETAIL_none)
-            plain_kinds[code] = (u8)kind;
+        plain_kinds[code] = (u8)(plain ? kind : EXIT_NONE);
     }
 }
 

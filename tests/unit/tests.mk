@@ -29,6 +29,8 @@ feature_test := hv/feature.c hv/format.c
 format_test := hv/format.c
 insn_test := hv/insn.c
 scenario_test := $(wildcard guest/scenarios/*.c) hv/exit.c hv/format.c
+svm_test := hv/svm/exit.c hv/svm/controls.c hv/svm/nested.c hv/insn.c \
+        hv/exit.c hv/format.c
 schema_test := trace/schema.c trace/metadata.c hv/format.c
 ring_test := trace/ring.c trace/schema.c tools/decode.c
 wire_test := trace/wire.c tools/wire_rx.c
@@ -42,7 +44,7 @@ verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
         tools/run.c tools/expect.c tools/coverage.c tools/report.c \
         tools/command.c hv/exit.c hv/format.c
 UNIT := config_test exit_test feature_test format_test insn_test \
-        scenario_test schema_test ring_test wire_test dump_test decode_test \
+        scenario_test svm_test schema_test ring_test wire_test dump_test decode_test \
         text_test stream_test verdict_test
 
 # Writes synthetic streams for tests/tool.sh.
