@@ -53,6 +53,7 @@ struct table_register {
 #define RFLAGS_TF    BIT(8)
 #define RFLAGS_IF    BIT(9)
 #define RFLAGS_RF    BIT(16)
+#define RFLAGS_VM    BIT(17)
 
 #define DR6_RESET 0xffff0ff0ul /* SDM 10.1.1: the bits that read as 1 */
 #define DR7_RESET 0x400ul

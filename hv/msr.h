@@ -45,6 +45,7 @@
 
 /* Intel only. */
 #define MSR_FEATURE_CONTROL         0x3au
+#define MSR_SMM_MONITOR_CTL         0x9bu
 #define MSR_MISC_ENABLE             0x1a0u
 #define MSR_PERF_GLOBAL_CTRL        0x38fu
 #define MSR_VMX_BASIC               0x480u
@@ -79,10 +80,13 @@
 #define VMX_BASIC_MEMTYPE_SHIFT 50
 #define VMX_BASIC_INS_OUTS      BIT(54)
 #define VMX_BASIC_TRUE_CTLS     BIT(55)
+#define VMX_BASIC_ANY_ERROR     BIT(56) /* error codes with any vector */
 
 /* MSR_VMX_EPT_VPID_CAP, SDM A.10 (VPID and EPT Capabilities). */
 #define EPT_CAP_EXEC_ONLY      BIT(0)
 #define EPT_CAP_WALK4          BIT(6)
+#define EPT_CAP_WALK5          BIT(7)
+#define EPT_CAP_UC             BIT(8)
 #define EPT_CAP_WB             BIT(14)
 #define EPT_CAP_INVEPT         BIT(20)
 #define EPT_CAP_AD             BIT(21)

@@ -71,6 +71,7 @@ enum vmexit {
 
 /* v_intr, VMCB offset 060h (Table B-1). */
 #define V_INTR_MASKING BIT(24)
+#define V_NMI_ENABLE   BIT(26) /* 15.21.10 */
 
 /* TLB_CONTROL, offset 05Ch (15.16.1, Table 15-9). */
 #define TLB_FLUSH_ALL   1 /* all ASIDs: the one that every CPU has */

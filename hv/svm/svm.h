@@ -51,6 +51,9 @@ u64 svm_nested_entry(u64 pa, u32 access, bool table);
 void svm_flush(struct vcpu *v);
 void svm_dump(struct vcpu *v);
 
+/* check.c: the rules of VM entry (hv/entry.h). */
+extern const struct entry_checks svm_checks;
+
 /* entry.asm */
 void svm_run(struct vcpu *v);
 void svm_bare_loop(struct vcpu *v, u64 trips, u64 length);

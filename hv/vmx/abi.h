@@ -21,6 +21,7 @@ enum vmcs_field {
 #define PIN_NMI                BIT(3)
 #define PIN_VIRTUAL_NMIS       BIT(5)
 #define PIN_PREEMPTION_TIMER   BIT(6)
+#define PIN_POSTED             BIT(7)
 
 /* VMCS_PROC_CONTROLS, SDM 25.6.2 (Processor-Based VM-Execution Controls). */
 #define PROC_INTERRUPT_WINDOW BIT(2)
@@ -36,33 +37,53 @@ enum vmcs_field {
 #define PROC_NMI_WINDOW       BIT(22)
 #define PROC_MOV_DR           BIT(23)
 #define PROC_IO_BITMAPS       BIT(25)
+#define PROC_MTF              BIT(27)
 #define PROC_MSR_BITMAPS      BIT(28)
 #define PROC_SECONDARY        BIT(31)
 
 /* VMCS_PROC2_CONTROLS, the same section. */
-#define PROC2_EPT          BIT(1)
-#define PROC2_RDTSCP       BIT(3)
-#define PROC2_VPID         BIT(5)
-#define PROC2_UNRESTRICTED BIT(7)
-#define PROC2_INVPCID      BIT(12)
-#define PROC2_XSAVES       BIT(20)
-#define PROC2_USER_WAIT    BIT(26)
+#define PROC2_APIC_ACCESS   BIT(0)
+#define PROC2_EPT           BIT(1)
+#define PROC2_RDTSCP        BIT(3)
+#define PROC2_X2APIC        BIT(4)
+#define PROC2_VPID          BIT(5)
+#define PROC2_UNRESTRICTED  BIT(7)
+#define PROC2_APIC_REGISTER BIT(8)
+#define PROC2_VIRTUAL_INTR  BIT(9)
+#define PROC2_INVPCID       BIT(12)
+#define PROC2_VMFUNC        BIT(13)
+#define PROC2_SHADOW_VMCS   BIT(14)
+#define PROC2_PML           BIT(17)
+#define PROC2_EPT_VE        BIT(18)
+#define PROC2_XSAVES        BIT(20)
+#define PROC2_MBE           BIT(22)
+#define PROC2_SPP           BIT(23)
+#define PROC2_USER_WAIT     BIT(26)
 
 /* VMCS_EXIT_CONTROLS, SDM 25.7.1 (VM-Exit Controls). */
 #define EXIT_CTL_SAVE_DEBUG  BIT(2)
 #define EXIT_CTL_HOST_64BIT  BIT(9)
+#define EXIT_CTL_LOAD_PERF   BIT(12)
 #define EXIT_CTL_ACKNOWLEDGE BIT(15)
 #define EXIT_CTL_SAVE_PAT    BIT(18)
 #define EXIT_CTL_LOAD_PAT    BIT(19)
 #define EXIT_CTL_SAVE_EFER   BIT(20)
 #define EXIT_CTL_LOAD_EFER   BIT(21)
 #define EXIT_CTL_SAVE_TIMER  BIT(22)
+#define EXIT_CTL_LOAD_CET    BIT(28)
+#define EXIT_CTL_LOAD_PKRS   BIT(29)
 
 /* VMCS_ENTRY_CONTROLS, SDM 25.8.1 (VM-Entry Controls). */
-#define ENTRY_CTL_LOAD_DEBUG BIT(2)
-#define ENTRY_CTL_GUEST_64   BIT(9)
-#define ENTRY_CTL_LOAD_PAT   BIT(14)
-#define ENTRY_CTL_LOAD_EFER  BIT(15)
+#define ENTRY_CTL_LOAD_DEBUG   BIT(2)
+#define ENTRY_CTL_GUEST_64     BIT(9)
+#define ENTRY_CTL_SMM          BIT(10)
+#define ENTRY_CTL_DUAL_MONITOR BIT(11)
+#define ENTRY_CTL_LOAD_PERF    BIT(13)
+#define ENTRY_CTL_LOAD_PAT     BIT(14)
+#define ENTRY_CTL_LOAD_EFER    BIT(15)
+#define ENTRY_CTL_LOAD_BNDCFGS BIT(16)
+#define ENTRY_CTL_LOAD_CET     BIT(20)
+#define ENTRY_CTL_LOAD_PKRS    BIT(22)
 
 /* A capability MSR of controls, SDM A.3.1: a bit that is 1 in the low half
  * must be 1 in the control, a bit that is 0 in the high half must be 0. */
@@ -72,6 +93,10 @@ enum vmcs_field {
 /* IA32_VMX_MISC, SDM A.6: the preemption timer counts down each time that
  * this bit of the TSC changes. */
 #define MISC_TIMER_RATE(msr) ((msr)&0x1f)
+/* The activity states beside "active": bit 6 for the first of them. */
+#define MISC_ACTIVITY(msr)    ((msr) >> 6 & 7)
+#define MISC_CR3_TARGETS(msr) ((msr) >> 16 & 0x1ff)
+#define MISC_INJECT_LENGTH_0  BIT(30)
 
 /* VMCS_EXIT_REASON, SDM 25.9.1 (Basic VM-Exit Information). */
 #define REASON_BASIC        0xffffu
@@ -109,6 +134,16 @@ enum vmcs_field {
 /* VMCS_GUEST_INTERRUPTIBILITY, SDM 25.4.2 (Guest Non-Register State). */
 #define BLOCKING_BY_STI    BIT(0)
 #define BLOCKING_BY_MOV_SS BIT(1)
+#define BLOCKING_BY_SMI    BIT(2)
+#define BLOCKING_BY_NMI    BIT(3)
+
+/* VMCS_GUEST_ACTIVITY, the same section; 0 is active. */
+#define ACTIVITY_HLT      1
+#define ACTIVITY_SHUTDOWN 2
+#define ACTIVITY_SIPI     3
+
+/* VMCS_GUEST_PENDING_DEBUG, the same section, Table 25-4. */
+#define PENDING_BS BIT(14)
 
 /* VMCS_GUEST_*_RIGHTS, SDM 25.4.1 (Guest Register State). */
 #define RIGHTS_UNUSABLE BIT(16)

@@ -86,7 +86,7 @@ enum vmcs_field vmx_control_field(enum vmx_control c)
 
 /* The capability MSR, the TRUE one where it exists (SDM A.2): there the
  * controls of the default1 class, CR3 exits among them, may be 0. */
-static u64 capability(enum vmx_control c)
+u64 vmx_control_allowed(enum vmx_control c)
 {
     bool use_true = words[c].true_msr != 0 &&
                     (rdmsr(MSR_VMX_BASIC) & VMX_BASIC_TRUE_CTLS) != 0;
@@ -97,10 +97,10 @@ static u64 capability(enum vmx_control c)
 const char *vmx_controls_missing(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(required); i++)
-        if (!(CONTROL_MAY_BE_1(capability(required[i].control)) &
+        if (!(CONTROL_MAY_BE_1(vmx_control_allowed(required[i].control)) &
               required[i].bit))
             return required[i].missing;
-    if (CONTROL_MUST_BE_1(capability(CONTROL_PROC)) &
+    if (CONTROL_MUST_BE_1(vmx_control_allowed(CONTROL_PROC)) &
         (PROC_CR3_LOAD | PROC_CR3_STORE))
         return "VT-x here cannot turn exits on MOV CR3 off: use a CPU of 2010 "
                "or later";
@@ -109,7 +109,7 @@ const char *vmx_controls_missing(void)
 
 u32 vmx_control_base(enum vmx_control c)
 {
-    u64 cap = capability(c);
+    u64 cap = vmx_control_allowed(c);
     u32 want = wanted[c];
 
     for (size_t i = 0; i < ARRAY_SIZE(required); i++)
@@ -124,7 +124,7 @@ static bool arm_control(enum vmx_control c, u32 bit, bool on)
 {
     u32 value = (u32)vmread(words[c].field);
 
-    if (on ? !(CONTROL_MAY_BE_1(capability(c)) & bit)
+    if (on ? !(CONTROL_MAY_BE_1(vmx_control_allowed(c)) & bit)
            : (vmx_control_base(c) & bit) != 0)
         return false;
     vmwrite(words[c].field, on ? value | bit : value & ~bit);

@@ -69,9 +69,10 @@ enum vmx_control {
 
 /* controls.c: what this CPU allows, and the intercepts. */
 enum vmcs_field vmx_control_field(enum vmx_control c);
-const char *vmx_controls_missing(void);   /* NULL: all that we need */
-u32 vmx_control_base(enum vmx_control c); /* the value after a reset */
-void vmx_cr_write(int nr, u64 value);     /* CR0, CR4 as the guest sees them */
+u64 vmx_control_allowed(enum vmx_control c); /* its capability MSR */
+const char *vmx_controls_missing(void);      /* NULL: all that we need */
+u32 vmx_control_base(enum vmx_control c);    /* the value after a reset */
+void vmx_cr_write(int nr, u64 value); /* CR0, CR4 as the guest sees them */
 u64 vmx_cr_read(int nr);
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
@@ -87,6 +88,9 @@ void vmx_dump(struct vcpu *v);
 
 /* nested.c: the EPT pointer for a top table. */
 u64 vmx_eptp(u64 root);
+
+/* check.c: the rules of VM entry (hv/entry.h). */
+extern const struct entry_checks vmx_checks;
 
 /* entry.asm. VMfail, too, goes to vcpu_exited(), with SLOT_VMFAIL set; the
  * other two are where exits arrive (VMCS_HOST_RIP). */

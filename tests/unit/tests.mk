@@ -38,6 +38,8 @@ dump_test := trace/dump.c trace/ring.c trace/wire.c trace/schema.c \
         tools/wire_rx.c
 decode_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c
 text_test := tools/text.c
+vmx_rules_test := hv/vmx/rules.c
+svm_rules_test := hv/svm/rules.c
 stream_test := trace/wire.c tools/stream.c tools/text.c tools/wire_rx.c \
         tools/command.c
 verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
@@ -45,7 +47,7 @@ verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
         tools/command.c hv/exit.c hv/format.c
 UNIT := config_test exit_test feature_test format_test insn_test \
         scenario_test svm_test schema_test ring_test wire_test dump_test decode_test \
-        text_test stream_test verdict_test
+        text_test stream_test verdict_test vmx_rules_test svm_rules_test
 
 # Writes synthetic streams for tests/tool.sh.
 mkstream := trace/dump.c trace/ring.c trace/wire.c trace/schema.c \
