@@ -57,6 +57,7 @@ struct expect {
     u8 until;      /* RIP from label `at` up to label `until` */
     bool any_rip;  /* the architecture leaves the state undefined */
     bool has_info; /* compare info, too */
+    u32 code;      /* the vendor's, 0: as the kind's row says */
     u64 rip;       /* RIP, when it is not at a label */
     union exit_info info;
     struct raw_want raw[MAX_RAW];
@@ -134,6 +135,8 @@ struct scenario {
     bool negative;        /* with the control off: no exit at all */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
+    u16 unless;           /* enum feature with which there is nothing to see */
+    u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
     struct arm arm[MAX_ARM];
     struct expect expect[MAX_EXPECT];
     struct see see[MAX_SEE];

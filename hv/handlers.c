@@ -9,10 +9,12 @@
 #include "hv/apic.h"
 #include "hv/console.h"
 #include "hv/cpu.h"
+#include "hv/entry.h"
 #include "hv/fault.h"
 #include "hv/guest.h"
 #include "hv/nested.h"
 #include "hv/run.h"
+#include "hv/scenario.h"
 #include "trace/trace.h"
 
 static enum next stop(struct vcpu *v, enum stop why)
@@ -40,6 +42,16 @@ enum next handle_unexpected(struct vcpu *v)
           (unsigned long long)raw.info2);
     v->ops->dump(v);
     return stop(v, STOP_UNEXPECTED);
+}
+
+/* Expected where a scenario breaks a rule; else the user wants to know which
+ * rule it was. */
+static enum next handle_entry_failed(struct vcpu *v)
+{
+    if (v->run && v->run->scenario->rule)
+        return stop(v, STOP_FINAL);
+    entry_explain(v);
+    return handle_unexpected(v);
 }
 
 static enum next handle_cpuid(struct vcpu *v)
@@ -350,5 +362,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_FERR_FREEZE] = handle_ferr_freeze,
     [EXIT_AVIC_INCOMPLETE_IPI] = handle_resumed,
     [EXIT_AVIC_NOACCEL] = handle_resumed,
+    [EXIT_ENTRY_INVALID] = handle_entry_failed,
+    [EXIT_ENTRY_MSR_LOAD] = handle_entry_failed,
 };
 #pragma GCC diagnostic pop

@@ -77,6 +77,11 @@ void guest_check(struct vcpu *v, const char *what, u64 want, u64 got)
     check(v, what, want, got);
 }
 
+void scenario_judge(struct run *run, enum verdict verdict, const char *reason)
+{
+    judge(run, verdict, reason);
+}
+
 /* The same, for the n-th exit. */
 static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 {
@@ -219,7 +224,7 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
 
 static void compare(struct vcpu *v, const struct expect *e)
 {
-    u32 code = raw_code(v->ops->vendor, e->kind, e->item);
+    u32 code = e->code ? e->code : raw_code(v->ops->vendor, e->kind, e->item);
 
     if (!check_kind(v, e, v->exit.kind) ||
         !check_exit(v, "code", code, v->exit.code))
@@ -254,6 +259,8 @@ bool scenario_observe(struct vcpu *v)
     struct run *run = v->run;
     const struct expect *e = next_expected(v);
 
+    if (run->exits == 0)
+        entry_compare(v);
     if (is_stray(v, e)) {
         run->strays++;
     } else if (e) {
@@ -408,8 +415,12 @@ static void run_guest(void *arg)
     watchdog_start();
     if (s->before)
         s->before(v);
+    entry_examine(v);
     simd_fill(SIMD_SEED);
-    vcpu_run(v);
+    if (s->rule)
+        entry_run_twice(v);
+    else
+        vcpu_run(v);
     watchdog_stop();
     judge_stop(v);
 }
@@ -430,6 +441,26 @@ static enum feature missing(const struct vcpu *v, const struct caps *caps,
     return FEAT_NONE;
 }
 
+/* A feature is missing, or is there and leaves nothing to see. */
+static bool skipped(struct vcpu *v, const struct caps *caps)
+{
+    const struct scenario *s = v->run->scenario;
+    enum feature lacks = missing(v, caps, s);
+    enum feature lifts = (enum feature)s->unless;
+    char text[64], reason[sizeof(v->run->reason)];
+
+    if (lacks != FEAT_NONE) {
+        judge(v->run, VERDICT_SKIP, feature_text(lacks, text, sizeof(text)));
+        return true;
+    }
+    if (lifts == FEAT_NONE || !caps_has(caps, lifts))
+        return false;
+    format(reason, sizeof(reason), "no such rule with %s",
+           feature_text(lifts, text, sizeof(text)));
+    judge(v->run, VERDICT_SKIP, reason);
+    return true;
+}
+
 static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
                                  const struct scenario *s)
 {
@@ -439,14 +470,13 @@ static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
                                  [DEVICE_MSR] = EMULATED_MSR,
                                  [DEVICE_CR8] = EMULATED_CR8,
                                  [DEVICE_TSC] = EMULATED_TSC}};
-    enum feature lacks = missing(v, caps, s);
     char reason[sizeof(run.reason)];
 
     v->run = &run;
     v->device = run.device;
     trace_scenario_begin(v->ring, rdtsc(), s->name, s->kind);
-    if (lacks != FEAT_NONE) {
-        judge(&run, VERDICT_SKIP, feature_text(lacks, reason, sizeof(reason)));
+    if (skipped(v, caps)) {
+        /* the reason is written */
     } else if (!host_try(run_guest, v)) {
         const struct host_fault *f = host_last_fault();
 

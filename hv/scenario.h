@@ -6,6 +6,7 @@
 
 #include "boot/boot.h"
 #include "guest/scenario.h"
+#include "hv/entry.h"
 #include "trace/enums.h"
 
 /* A scenario under way. */
@@ -20,7 +21,11 @@ struct run {
     u32 checks; /* made so far */
     enum verdict verdict;
     char reason[128]; /* of the first that failed */
+    struct entry_opinion opinion;
 };
+
+/* Lowers the verdict; the first reason stays. */
+void scenario_judge(struct run *run, enum verdict verdict, const char *reason);
 
 /* Compares v->exit with what the scenario expects next; between trace and
  * handler. False: there have been too many exits, v->stop says so. */

@@ -7,6 +7,7 @@
 #include "hv/exit.h"
 #include "hv/feature.h"
 
+struct entry_checks;
 struct ring;
 struct run;
 
@@ -216,6 +217,9 @@ struct hv_ops {
      * general-purpose registers switched and RIP advanced by `length`, no
      * decode, no trace, no handler. */
     void (*bare)(struct vcpu *v, u64 trips, u64 length);
+
+    /* What the manual asks of a state that is entered, hv/entry.h. */
+    const struct entry_checks *checks;
 };
 
 extern const struct hv_ops vmx_ops, svm_ops;

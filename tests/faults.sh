@@ -30,8 +30,16 @@ in_the_guest() {
         cat build/run/faults/host-fault/console.log
     wants "all of these on VT-x: host fault" 3 "host fault" \
         run all-bochs-vmx --platform bochs-vmx \
-        --scenarios demo_hang,demo_fail,demo_host_fault
+        --scenarios demo_hang,demo_fail,demo_host_fault,demo_entry
     wants "all of these on VT-x: timeout" 3 "timeout" again all-bochs-vmx
+    wants "a failed entry is a failure" 1 "want CPUID, got ENTRY_INVALID" \
+        run entry --scenarios demo_entry
+    wants "... and the rule that the state broke is named" 0 \
+        "VM entry failed: rule long_pae of APM 15.5.1: cr4 is 0x" \
+        cat build/run/faults/entry/console.log
+    wants "all of these on VT-x: the broken rule" 0 \
+        "VM entry failed: rule ia32e_pae of SDM 27.3.1.1: GUEST_CR4 is 0x" \
+        cat build/run/faults/all-bochs-vmx/console.log
     wants "a CPU without virtualization is an error" 3 \
         "offers neither VT-x" run no-svm --cpu qemu64,-svm
 }

@@ -22,7 +22,8 @@ FUNCTIONS='
 # vmexit(00000072, 0000000000000000, 0000000000000000, 0000000000401002)!
 qemu_svm_exits() {
     awk -F '[(), !]+' "$FUNCTIONS"'
-        /^vmexit\(/ { print h($2), h($5), h($3), h($4) }'
+        /vmexit\(/ { sub(/.*vmexit/, "vmexit")
+            print h($2), h($5), h($3), h($4) }'
 }
 
 # 00705721733d[CPU0  ] SVM VMEXIT reason=114 exitinfo1=... exitinfo2=...
@@ -40,7 +41,8 @@ bochs_vmx_exits() {
 
 # exit 72 401002 0 0, from the trace; blanks out what this emulator leaves
 # out. Bit 31 of a VMX reason says that the entry failed: Bochs's log has
-# the basic reason only.
+# the basic reason only; and an entry that was VMfail (ffff0007, ffff0008) is
+# no exit, so that log has nothing of it.
 trace_exits() {
     "$TOLLGATE" print --crossings "$1" | awk -v platform="$2" "$FUNCTIONS"'
         $1 == "exit" {
@@ -48,6 +50,8 @@ trace_exits() {
             if (platform ~ /^bochs/)
                 rip = "-"
             if (platform == "bochs-vmx") {
+                if (code ~ /^ffff/)
+                    next
                 info2 = "-"
                 if (length(code) == 8)
                     code = h(substr(code, 5))

@@ -31,3 +31,13 @@ static void read_page_zero(struct vcpu *v)
 GUEST(demo_host_fault, AT(demo_host_fault, 1) "cpuid\n")
 SCENARIO(demo_host_fault, CPUID, .demo = true, .arm = {{EXIT_CPUID}},
          .exited = read_page_zero, .expect = {{EXIT_CPUID, 1, .length = 2}});
+
+static void long_mode_without_pae(struct guest_state *gs)
+{
+    gs->cr4 &= ~0x20ull; /* CR4.PAE */
+}
+
+/* A state that no CPU enters: the user is told which rule it breaks. */
+GUEST(demo_entry, "")
+SCENARIO(demo_entry, CPUID, .demo = true, .state = long_mode_without_pae,
+         .expect = {{EXIT_CPUID, .any_rip = true}});

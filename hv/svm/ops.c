@@ -209,4 +209,5 @@ const struct hv_ops svm_ops = {
     .flush = svm_flush,
     .dump = svm_dump,
     .bare = svm_bare,
+    .checks = &svm_checks,
 };

@@ -259,6 +259,18 @@ static void decode_vmfail(struct vcpu *v)
     e->length = 0;
 }
 
+/* The entry had begun (SDM 27.8): no guest ran, and the launch state stays as
+ * it was. Whatever the basic reason, bit 31 says what it means. */
+static void decode_failed_entry(struct exit *e, u32 basic)
+{
+    enum exit_kind kind = exit_kind_vmx(basic);
+
+    e->kind = kind == EXIT_ENTRY_MSR_LOAD || kind == EXIT_ENTRY_MACHINE_CHECK
+                  ? (u8)kind
+                  : EXIT_ENTRY_INVALID;
+    e->length = 0;
+}
+
 /* Any exit but the plain instructions, failed entries too. */
 static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
 {
@@ -266,10 +278,11 @@ static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
     u32 basic = reason & REASON_BASIC;
     u8 what = basic < ARRAY_SIZE(reports) ? reports[basic] : 0;
 
-    if (reason & REASON_ENTRY_FAILED)
-        what = QUAL; /* SDM 27.8; the launch state stays as it was */
-    else
-        v->vendor[SLOT_LAUNCHED] = 1;
+    if (reason & REASON_ENTRY_FAILED) {
+        decode_failed_entry(e, basic);
+        return;
+    }
+    v->vendor[SLOT_LAUNCHED] = 1;
     e->kind = (u8)exit_kind_vmx(basic);
     e->length = what & LEN ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH) : 0;
     if (what & INFO)

@@ -326,4 +326,5 @@ const struct hv_ops vmx_ops = {
     .flush = vmx_flush,
     .dump = vmx_dump,
     .bare = vmx_bare,
+    .checks = &vmx_checks,
 };
