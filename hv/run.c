@@ -47,7 +47,7 @@ void watchdog_stop(void)
 }
 
 /* The way back in: what was done about the exit, then the entry. */
-static void enter(struct vcpu *v)
+static inline __attribute__((always_inline)) void enter(struct vcpu *v)
 {
     trace_vmentry(v->ring, rdtsc(), v->path);
     v->path = 0;
