@@ -75,6 +75,12 @@ $(B)/tollgate.sym: $(ELF)
 
 $(B)/image/boot/%.o: CFLAGS_IMAGE += -isystem $(EFI_INC) \
         -isystem $(EFI_INC)/x86_64 -DGNU_EFI_USE_MS_ABI
+# At every exit GCC would compute what a handler passes on once for each way to
+# get there: more values, registers to save, a frame to build. And Clang would
+# build a frame in functions that end in a jump: hv/fault.c finds their caller
+# without it.
+LEAN := $(if $(findstring clang,$(CC)),-momit-leaf-frame-pointer,-fno-tree-pre)
+$(B)/image/hv/%.o: CFLAGS_IMAGE += $(LEAN)
 # Scenarios run in the order of their texts, which name only what they need.
 $(B)/image/guest/%.o: CFLAGS_IMAGE += -Wno-missing-field-initializers \
         $(NO_REORDER)

@@ -34,7 +34,6 @@ void asm_offsets(void)
     VENDOR(1);
     VENDOR(2);
     VENDOR(3);
-    EQU(VCPU_EXIT_TSC, offsetof(struct vcpu, exit_tsc));
     EQU(VMCB_RIP, offsetof(union vmcb, rip));
     EQU(VMCB_RAX, offsetof(union vmcb, rax));
     EQU(VMCS_GUEST_RIP, VMCS_GUEST_RIP);

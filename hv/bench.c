@@ -37,7 +37,7 @@ static void measure(struct vcpu *v, const char *what, bool bare, u32 mask)
     u32 saved = v->ring->mask;
 
     prepare(v, device);
-    v->ring->mask = mask;
+    ring_set_mask(v->ring, mask);
     dumper_hold(true); /* the line's speed is not what is measured */
     ticks = rdtsc();
     if (bare)
@@ -47,10 +47,11 @@ static void measure(struct vcpu *v, const char *what, bool bare, u32 mask)
     ticks = rdtsc() - ticks;
     bytes = ring_bytes(v->ring) - bytes;
     dumper_hold(false);
-    v->ring->mask = saved;
+    ring_set_mask(v->ring, saved);
     dumper_drain();
     wire = dumper_bytes() - wire;
-    trace_bench(v->ring, rdtsc(), what, BENCH_TRIPS, ticks, bytes,
+    ring_tick(v->ring, rdtsc());
+    trace_bench(v->ring, what, BENCH_TRIPS, ticks, bytes,
                 bare || !mask ? 0 : wire);
     dumper_drain();
 }
@@ -60,6 +61,7 @@ void bench_run(struct vcpu *v)
     measure(v, "cpuid-bare", true, 0);
     measure(v, "cpuid-untraced", false, 0);
     measure(v, "cpuid-traced", false, TRACED);
-    trace_run_end(v->ring, rdtsc(), 0);
+    ring_tick(v->ring, rdtsc());
+    trace_run_end(v->ring, 0);
     dumper_drain();
 }

@@ -80,12 +80,25 @@ struct table_register {
 
 /* clang-format off */
 
-/* CPUID: out[0..3] = EAX, EBX, ECX, EDX. */
+/* CPUID as it stands: EAX and ECX go in, all four come out, their upper halves
+ * cleared. RBX is swapped in and out, which costs less than what a callee must
+ * do who promises to leave it alone. */
+static inline void cpuid_registers(u64 *rax, u64 *rbx, u64 *rcx, u64 *rdx)
+{
+    __asm__ volatile("xchg %%rbx, %1; cpuid; xchg %%rbx, %1"
+                     : "+a"(*rax), "=&r"(*rbx), "+c"(*rcx), "=d"(*rdx));
+}
+
+/* The same for a leaf; out: EAX, EBX, ECX, EDX. */
 static inline void cpuid(u32 leaf, u32 subleaf, u32 out[4])
 {
-    __asm__ volatile("cpuid"
-                     : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3])
-                     : "a"(leaf), "c"(subleaf));
+    u64 rax = leaf, rbx, rcx = subleaf, rdx;
+
+    cpuid_registers(&rax, &rbx, &rcx, &rdx);
+    out[0] = (u32)rax;
+    out[1] = (u32)rbx;
+    out[2] = (u32)rcx;
+    out[3] = (u32)rdx;
 }
 
 /* RDMSR: #GP when the CPU has no such register. */
@@ -100,8 +113,8 @@ static inline void wrmsr(u32 index, u64 value)
 
 /* RDTSC: not serializing; earlier loads may still be under way. */
 static inline u64 rdtsc(void)
-{ u32 a, d; __asm__ volatile("rdtsc" : "=a"(a), "=d"(d));
-  return (u64)d << 32 | a; }
+{ u64 a, d; __asm__ volatile("rdtsc" : "=a"(a), "=d"(d));
+  return d << 32 | a; }
 
 /* MOV from a control or debug register. */
 #define READ_REGISTER(name) \

@@ -10,9 +10,9 @@
 #include "trace/metadata.h"
 #include "trace/schema.h"
 
-/* 64 packets of 4 KiB: a scenario's whole trace, or 4,000 round trips. */
-#define SUB_SIZE  4096u
-#define SUB_COUNT 64u
+/* 32 packets of 8 KiB: a scenario's whole trace, or 5,000 round trips. */
+#define SUB_SIZE  8192u
+#define SUB_COUNT 32u
 
 #define METADATA_PAGES 8u
 
@@ -53,9 +53,10 @@ void dumper_init(const struct boot_info *bi, struct ring *r, const char *vendor,
     shutdown_set_flush(dumper_drain);
 }
 
-void dumper_poll(void)
+bool dumper_poll(void)
 {
     dump_poll(&dump, ring);
+    return ring_waiting(ring) && !dump.hold;
 }
 
 void dumper_drain(void)

@@ -13,8 +13,9 @@
 void dumper_init(const struct boot_info *bi, struct ring *r, const char *vendor,
                  const char *cpu);
 
-/* A few bytes, if the line is ready: for the exit path. */
-void dumper_poll(void);
+/* A few bytes, if the line is ready: for the exit path. False: there is no
+ * more to send for now. */
+bool dumper_poll(void);
 
 /* All that the ring holds. */
 void dumper_drain(void);

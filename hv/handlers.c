@@ -17,21 +17,8 @@
 #include "hv/scenario.h"
 #include "trace/trace.h"
 
-static enum next stop(struct vcpu *v, enum stop why)
-{
-    v->stop = (u8)why;
-    return NEXT_STOP;
-}
-
-/* The instruction was emulated: the guest finds its result behind it. */
-static enum next emulated(struct vcpu *v)
-{
-    v->path |= PATH_WROTE;
-    return NEXT_ADVANCE;
-}
-
 /* Never silent: what came, and the whole control block. */
-enum next handle_unexpected(struct vcpu *v)
+bool handle_unexpected(struct vcpu *v)
 {
     struct exit_raw raw;
 
@@ -46,7 +33,7 @@ enum next handle_unexpected(struct vcpu *v)
 
 /* Expected where a scenario breaks a rule; else the user wants to know which
  * rule it was. */
-static enum next handle_entry_failed(struct vcpu *v)
+static bool handle_entry_failed(struct vcpu *v)
 {
     if (v->run && v->run->scenario->rule)
         return stop(v, STOP_FINAL);
@@ -54,55 +41,57 @@ static enum next handle_entry_failed(struct vcpu *v)
     return handle_unexpected(v);
 }
 
-static enum next handle_cpuid(struct vcpu *v)
+static bool handle_cpuid(struct vcpu *v)
 {
     u64 *gpr = v->regs.gpr;
     u32 leaf = (u32)gpr[RAX], subleaf = (u32)gpr[RCX];
-    u32 out[4] = {CPUID_LEAF, CPUID_SIGNATURE_EBX, CPUID_SIGNATURE_ECX,
-                  CPUID_SIGNATURE_EDX};
+    u64 rax = leaf, rbx, rcx = subleaf, rdx;
 
-    if (leaf != CPUID_LEAF)
-        cpuid(leaf, subleaf, out);
-    gpr[RAX] = out[0];
-    gpr[RBX] = out[1];
-    gpr[RCX] = out[2];
-    gpr[RDX] = out[3];
-    trace_cpuid(v->ring, v->exit_tsc, leaf, subleaf, out[0], out[1], out[2],
-                out[3]);
+    if (leaf == CPUID_LEAF) {
+        rbx = CPUID_SIGNATURE_EBX;
+        rcx = CPUID_SIGNATURE_ECX;
+        rdx = CPUID_SIGNATURE_EDX;
+    } else {
+        cpuid_registers(&rax, &rbx, &rcx, &rdx);
+    }
+    gpr[RAX] = rax;
+    gpr[RBX] = rbx;
+    gpr[RCX] = rcx;
+    gpr[RDX] = rdx;
+    trace_cpuid(v->ring, leaf, subleaf, (u32)rax, (u32)rbx, (u32)rcx, (u32)rdx);
     return emulated(v);
 }
 
-static enum next handle_hlt(struct vcpu *v)
+static bool handle_hlt(struct vcpu *v)
 {
-    (void)v;
-    return NEXT_ADVANCE;
+    return advance(v);
 }
 
-static enum next handle_rdtsc(struct vcpu *v)
+static bool handle_rdtsc(struct vcpu *v)
 {
     u64 value = v->device[DEVICE_TSC];
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
-    trace_tsc(v->ring, v->exit_tsc, value);
+    trace_tsc(v->ring, value);
     return emulated(v);
 }
 
-static enum next handle_invlpg(struct vcpu *v)
+static bool handle_invlpg(struct vcpu *v)
 {
-    trace_invlpg(v->ring, v->exit_tsc, v->exit.info.invlpg.address);
+    trace_invlpg(v->ring, v->exit.info.invlpg.address);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
-    return NEXT_ADVANCE;
+    return advance(v);
 }
 
 /* The two that end a scenario are known by where they are, so that they need
  * no register of the guest's. */
-static enum next handle_hypercall(struct vcpu *v)
+static bool handle_hypercall(struct vcpu *v)
 {
     u64 *gpr = v->regs.gpr;
 
-    trace_hypercall(v->ring, v->exit_tsc, gpr[RAX], gpr[RBX]);
+    trace_hypercall(v->ring, gpr[RAX], gpr[RBX]);
     if (v->exit.rip == GUEST_GPA(guest_done))
         return stop(v, STOP_DONE);
     if (v->exit.rip == GUEST_GPA(guest_abort))
@@ -111,22 +100,22 @@ static enum next handle_hypercall(struct vcpu *v)
     return emulated(v);
 }
 
-static enum next handle_msr_read(struct vcpu *v)
+static bool handle_msr_read(struct vcpu *v)
 {
     u64 value = v->device[DEVICE_MSR];
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
-    trace_msr(v->ring, v->exit_tsc, DIR_READ, v->exit.info.msr.index, value);
+    trace_msr(v->ring, DIR_READ, v->exit.info.msr.index, value);
     return emulated(v);
 }
 
-static enum next handle_msr_write(struct vcpu *v)
+static bool handle_msr_write(struct vcpu *v)
 {
     u64 value = (u32)v->regs.gpr[RAX] | v->regs.gpr[RDX] << 32;
 
     v->device[DEVICE_MSR] = value;
-    trace_msr(v->ring, v->exit_tsc, DIR_WRITE, v->exit.info.msr.index, value);
+    trace_msr(v->ring, DIR_WRITE, v->exit.info.msr.index, value);
     return emulated(v);
 }
 
@@ -135,22 +124,22 @@ static enum guest_reg cr_reg(u8 nr)
     return nr == 0 ? REG_CR0 : nr == 3 ? REG_CR3 : REG_CR4;
 }
 
-static enum next handle_cr_read(struct vcpu *v)
+static bool handle_cr_read(struct vcpu *v)
 {
     u8 nr = v->exit.info.cr.nr;
     u64 value = nr == 8 ? v->device[DEVICE_CR8] : v->ops->get(v, cr_reg(nr));
 
     v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
-    trace_cr(v->ring, v->exit_tsc, DIR_READ, nr, value);
+    trace_cr(v->ring, DIR_READ, nr, value);
     return emulated(v);
 }
 
-static enum next handle_cr_write(struct vcpu *v)
+static bool handle_cr_write(struct vcpu *v)
 {
     u8 nr = v->exit.info.cr.nr;
     u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
 
-    trace_cr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
+    trace_cr(v->ring, DIR_WRITE, nr, value);
     if (nr == 8) {
         v->device[DEVICE_CR8] = value;
         return emulated(v);
@@ -161,7 +150,7 @@ static enum next handle_cr_write(struct vcpu *v)
     return emulated(v);
 }
 
-static enum next handle_dr_read(struct vcpu *v)
+static bool handle_dr_read(struct vcpu *v)
 {
     u8 nr = v->exit.info.dr.nr;
     u64 value;
@@ -170,11 +159,11 @@ static enum next handle_dr_read(struct vcpu *v)
         return handle_unexpected(v);
     value = v->ops->get(v, REG_DR7);
     v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
-    trace_dr(v->ring, v->exit_tsc, DIR_READ, nr, value);
+    trace_dr(v->ring, DIR_READ, nr, value);
     return emulated(v);
 }
 
-static enum next handle_dr_write(struct vcpu *v)
+static bool handle_dr_write(struct vcpu *v)
 {
     u8 nr = v->exit.info.dr.nr;
     u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
@@ -182,13 +171,13 @@ static enum next handle_dr_write(struct vcpu *v)
     if (nr != 7)
         return handle_unexpected(v);
     v->ops->set(v, REG_DR7, value);
-    trace_dr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
+    trace_dr(v->ring, DIR_WRITE, nr, value);
     return emulated(v);
 }
 
 /* INS and OUTS: all the items at once, between the emulated port and the
  * guest's memory. Flat segments and DF clear: the guest sets neither. */
-static enum next handle_string_io(struct vcpu *v, u32 in_value)
+static bool handle_string_io(struct vcpu *v, u32 in_value)
 {
     bool in = v->exit.info.io.in;
     u8 size = v->exit.info.io.size;
@@ -214,12 +203,12 @@ static enum next handle_string_io(struct vcpu *v, u32 in_value)
     *pointer += count * size;
     if (v->exit.info.io.rep)
         gpr[RCX] = 0;
-    trace_io(v->ring, v->exit_tsc, in ? DIR_INS : DIR_OUTS,
-             v->exit.info.io.port, size, (u32)count, value);
+    trace_io(v->ring, in ? DIR_INS : DIR_OUTS, v->exit.info.io.port, size,
+             (u32)count, value);
     return emulated(v);
 }
 
-static enum next handle_io(struct vcpu *v)
+static bool handle_io(struct vcpu *v)
 {
     bool in = v->exit.info.io.in;
     u8 size = v->exit.info.io.size;
@@ -239,14 +228,14 @@ static enum next handle_io(struct vcpu *v)
         v->device[DEVICE_OUT] = value;
         v->device[DEVICE_OUT_COUNT]++;
     }
-    trace_io(v->ring, v->exit_tsc, in ? DIR_IN : DIR_OUT, v->exit.info.io.port,
-             size, 1, value);
+    trace_io(v->ring, in ? DIR_IN : DIR_OUT, v->exit.info.io.port, size, 1,
+             value);
     return emulated(v);
 }
 
 /* Back into the guest as it was. INT3 and INTO are software exceptions: they
  * return behind the instruction, so their length goes along. */
-static enum next handle_exception(struct vcpu *v)
+static bool handle_exception(struct vcpu *v)
 {
     u8 vector = v->exit.info.exception.vector;
     bool soft = vector == VECTOR_BP || vector == VECTOR_OF;
@@ -258,46 +247,45 @@ static enum next handle_exception(struct vcpu *v)
         .error = v->exit.info.exception.error,
     };
 
-    trace_exception(v->ring, v->exit_tsc, vector, e.error,
-                    v->exit.info.exception.address);
+    trace_exception(v->ring, vector, e.error, v->exit.info.exception.address);
     /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
     if (vector == VECTOR_PF)
         v->ops->set(v, REG_CR2, v->exit.info.exception.address);
     v->ops->inject(v, &e);
-    trace_inject(v->ring, v->exit_tsc, e.type, vector, e.error);
+    trace_inject(v->ring, e.type, vector, e.error);
     v->path |= PATH_INJECT;
-    return NEXT_RESUME;
+    return resume(v);
 }
 
 /* The interrupt is still pending: the host takes it now, by its own IDT. */
-static enum next handle_interrupt(struct vcpu *v)
+static bool handle_interrupt(struct vcpu *v)
 {
     u8 vector = host_take_interrupt();
 
-    trace_interrupt(v->ring, v->exit_tsc, vector);
+    trace_interrupt(v->ring, vector);
     v->path |= PATH_HOSTIRQ;
     if (vector == WATCHDOG_VECTOR)
         return stop(v, STOP_TIMEOUT);
     v->device[DEVICE_VECTOR] = vector;
     *guest_copy(guest_flag, u64) = 1;
     watchdog_start(); /* a scenario's own use of the timer ends here */
-    return NEXT_RESUME;
+    return resume(v);
 }
 
 /* Armed as the watchdog's second way in (hv/run.c). */
-static enum next handle_preemption_timer(struct vcpu *v)
+static bool handle_preemption_timer(struct vcpu *v)
 {
     return stop(v, STOP_TIMEOUT);
 }
 
 /* A hole that a scenario made in the probe page is filled; any other fault is
  * the guest going astray. */
-static enum next handle_nested_fault(struct vcpu *v)
+static bool handle_nested_fault(struct vcpu *v)
 {
     u64 gpa = v->exit.info.npf.gpa;
     u8 access = v->exit.info.npf.access;
 
-    trace_nested_fault(v->ring, v->exit_tsc,
+    trace_nested_fault(v->ring,
                        access & ACCESS_X   ? DIR_EXECUTE
                        : access & ACCESS_W ? DIR_WRITE
                                            : DIR_READ,
@@ -309,10 +297,10 @@ static enum next handle_nested_fault(struct vcpu *v)
                ACCESS_R | ACCESS_W | ACCESS_X);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
-    return NEXT_RESUME;
+    return resume(v);
 }
 
-static enum next handle_triple_fault(struct vcpu *v)
+static bool handle_triple_fault(struct vcpu *v)
 {
     return stop(v, STOP_FINAL);
 }

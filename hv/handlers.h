@@ -4,7 +4,7 @@
 #ifndef HV_HANDLERS_H
 #define HV_HANDLERS_H
 
-#include "hv/vcpu.h"
+#include "hv/crossing.h"
 
 /* What the guest gets to see of the emulated machine. */
 #define CPUID_LEAF          0x40000000u /* hypervisor leaf; signature below */
@@ -18,17 +18,7 @@
 #define PROBE_VALUE         0x3132333435363700ull /* first u64, then + 1 each */
 #define PROBE_CODE          0xf00                 /* offset of a RET */
 
-enum next {
-    NEXT_RESUME,  /* enter the guest again, as it is */
-    NEXT_ADVANCE, /* enter it behind the instruction that exited */
-    NEXT_STOP,    /* the run is over, for the reason that v->stop gives */
-};
-
 #define VECTOR_FERR 0x75 /* where firmware puts IRQ 13 */
-
-/* By exit kind: handles v->exit, writes its detail event, sets v->path. */
-typedef enum next handler(struct vcpu *v);
-extern handler *const handlers[EXIT_KINDS];
 
 /* hv/handlers.c: says what came, dumps the control block and stops. */
 handler handle_unexpected;

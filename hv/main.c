@@ -17,7 +17,6 @@
 #define STACK_PAGES 16
 
 static struct caps caps;
-static struct ring ring;
 static struct vcpu vcpu;
 
 static void banner(const struct boot_info *bi)
@@ -57,10 +56,10 @@ static enum run_status work(const struct boot_info *bi)
     enum verdict worst;
 
     vcpu.ops = bring_up();
-    vcpu.ring = &ring;
     watchdog_set(config->watchdog_ms, bi->tsc_hz);
-    dumper_init(bi, &ring, vcpu.ops->name, caps.cpu);
-    trace_run_begin(&ring, rdtsc(), (u8)vcpu.ops->vendor, caps.cpu, bi->tsc_hz,
+    dumper_init(bi, vcpu.ring, vcpu.ops->name, caps.cpu);
+    ring_tick(vcpu.ring, rdtsc());
+    trace_run_begin(vcpu.ring, (u8)vcpu.ops->vendor, caps.cpu, bi->tsc_hz,
                     config->mode == MODE_BENCH ? "bench" : config->scenarios);
     if (config->mode == MODE_BENCH) {
         bench_run(&vcpu);

@@ -1,18 +1,14 @@
 /*
- * The dispatcher. Everything that crosses between guest and host passes
- * through vcpu_exited(), whoever made the CPU: decode, trace, observe,
- * handle, trace. The back end's stub calls it after each exit and enters the
- * guest again when it says so.
+ * Runs the guest, and the long ways of a crossing (hv/crossing.h): for the
+ * exits that take long to decode, and for all that comes up now and then.
  */
 #include "hv/run.h"
 
 #include "hv/apic.h"
-#include "hv/cpu.h"
+#include "hv/crossing.h"
 #include "hv/dumper.h"
 #include "hv/fault.h"
-#include "hv/handlers.h"
 #include "hv/scenario.h"
-#include "trace/trace.h"
 
 static u32 watchdog_ms;
 static u64 watchdog_tsc;
@@ -46,45 +42,41 @@ void watchdog_stop(void)
         ;
 }
 
-/* The way back in: what was done about the exit, then the entry. */
-static inline __attribute__((always_inline)) void enter(struct vcpu *v)
-{
-    trace_vmentry(v->ring, rdtsc(), v->path);
-    v->path = 0;
-    exit_poison(&v->exit);
-}
-
 /* The raw words are traced apart, and fetched only then. */
-static __attribute__((noinline)) void trace_raw(struct vcpu *v)
+static void trace_raw(struct vcpu *v)
 {
     struct exit_raw raw;
 
     v->ops->raw(v, &raw);
-    trace_exit_raw(v->ring, v->exit_tsc, raw.info1, raw.info2, raw.intr);
+    trace_exit_raw(v->ring, raw.info1, raw.info2, raw.intr);
 }
 
-bool vcpu_exited(struct vcpu *v)
+/* There is more to do than to write one event: packets to be sent, a scenario
+ * that looks on, raw words. */
+bool crossing_attend(struct vcpu *v)
 {
     struct ring *ring = v->ring;
-    enum next next;
 
-    v->ops->decode(v);
-    trace_vmexit(ring, v->exit_tsc, v->exit.kind, v->exit.code, v->exit.rip,
-                 v->exit.length);
-    if (trace_wanted(ring, CLASS_RAW))
+    trace_vmexit(ring, v->exit.kind, v->exit.code, v->exit.rip, v->exit.length);
+    if (ring->attention & ATTEND_RAW)
         trace_raw(v);
-    if (v->run && !scenario_observe(v))
+    if (ring->attention & ATTEND_OWNER && !scenario_observe(v))
         return false;
-    next = handlers[v->exit.kind](v);
-    if (next == NEXT_STOP)
-        return false;
-    if (next == NEXT_ADVANCE) {
-        v->ops->advance(v, v->exit.length);
-        v->path |= PATH_ADVANCED;
-    }
-    if (UNLIKELY(ring->head != ring->tail))
-        dumper_poll();
-    enter(v);
+    ring_attend(ring, ATTEND_PACKET, dumper_poll());
+    return handlers[v->exit.kind](v);
+}
+
+bool crossing_out_slow(struct vcpu *v, u64 tsc)
+{
+    ring_tick(v->ring, tsc);
+    v->ops->decode(v);
+    return crossing_decoded(v);
+}
+
+bool crossing_in_slow(struct vcpu *v, u32 path)
+{
+    ring_tick(v->ring, rdtsc());
+    trace_vmentry(v->ring, (u16)path);
     return true;
 }
 
@@ -92,6 +84,6 @@ void vcpu_run(struct vcpu *v)
 {
     v->stop = STOP_NONE;
     v->path = PATH_FIRST;
-    enter(v);
+    crossing_in(v, 0);
     v->ops->run(v);
 }

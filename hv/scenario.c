@@ -65,7 +65,7 @@ static bool check(struct vcpu *v, const char *what, u64 want, u64 got)
     run->checks++;
     if (want == got)
         return true;
-    trace_check_failed(v->ring, rdtsc(), what, want, got);
+    trace_check_failed(v->ring, what, want, got);
     format(reason, sizeof(reason), "%s: want 0x%llx, got 0x%llx", what,
            (unsigned long long)want, (unsigned long long)got);
     judge(run, VERDICT_FAIL, reason);
@@ -473,23 +473,28 @@ static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
     char reason[sizeof(run.reason)];
 
     v->run = &run;
+    ring_attend(v->ring, ATTEND_OWNER, true);
     v->device = run.device;
-    trace_scenario_begin(v->ring, rdtsc(), s->name, s->kind);
+    ring_tick(v->ring, rdtsc());
+    trace_scenario_begin(v->ring, s->name, s->kind);
     if (skipped(v, caps)) {
         /* the reason is written */
     } else if (!host_try(run_guest, v)) {
         const struct host_fault *f = host_last_fault();
 
-        trace_host_fault(v->ring, rdtsc(), f->vector, f->error, f->rip, f->cr2);
+        ring_tick(v->ring, rdtsc());
+        trace_host_fault(v->ring, f->vector, f->error, f->rip, f->cr2);
         format(reason, sizeof(reason), "host fault: vector %u at 0x%llx",
                f->vector, (unsigned long long)f->rip);
         judge(&run, VERDICT_ERROR, reason);
         watchdog_stop();
     }
-    trace_scenario_end(v->ring, rdtsc(), s->name, s->kind,
+    ring_tick(v->ring, rdtsc());
+    trace_scenario_end(v->ring, s->name, s->kind,
                        raw_code(v->ops->vendor, s->kind, s->item),
                        (u8)run.verdict, run.checks, run.reason);
     v->run = NULL;
+    ring_attend(v->ring, ATTEND_OWNER, false);
     dumper_drain();
     return run.verdict;
 }
@@ -534,8 +539,9 @@ static enum verdict check_names(struct vcpu *v, const char *list)
             length++;
         if (!find(list, length)) {
             format(name, sizeof(name), "%.*s", (int)length, list);
-            trace_scenario_end(v->ring, rdtsc(), name, EXIT_NONE, 0,
-                               VERDICT_ERROR, 0, reason);
+            ring_tick(v->ring, rdtsc());
+            trace_scenario_end(v->ring, name, EXIT_NONE, 0, VERDICT_ERROR, 0,
+                               reason);
             print("error: %s: %s\n", name, reason);
             worst = VERDICT_ERROR;
         }
@@ -596,7 +602,8 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
         if (verdict > worst)
             worst = verdict;
     }
-    trace_run_end(v->ring, rdtsc(), count);
+    ring_tick(v->ring, rdtsc());
+    trace_run_end(v->ring, count);
     dumper_drain();
     return worst;
 }

@@ -6,9 +6,9 @@
 
 #include "hv/exit.h"
 #include "hv/feature.h"
+#include "trace/ring.h"
 
 struct entry_checks;
-struct ring;
 struct run;
 
 /* Why a run of the guest ended. */
@@ -141,9 +141,8 @@ struct vcpu {
     struct regs regs; /* first: the stubs address it from the vCPU pointer */
     u64 vendor[4];    /* the back end's own: control block, its physical... */
     const struct hv_ops *ops;
-    struct ring *ring;
-    u64 exit_tsc; /* stamped first thing after the exit */
-    u16 path;     /* PATH_* since the exit */
+    struct ring ring[1]; /* one, so that v->ring is its address */
+    u32 path;            /* PATH_* since the exit */
     struct exit exit;
     struct run *run; /* scenario being observed, NULL: none */
     u8 stop;         /* enum stop */
@@ -176,8 +175,8 @@ struct hv_ops {
      * has no such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
-    /* Enters the guest. After each exit it stamps v->exit_tsc, calls
-     * vcpu_exited() and enters again, until that says false. */
+    /* Enters the guest. After each exit it reads the TSC and calls its own
+     * crossing_out() (hv/crossing.h); enters again, until that says false. */
     void (*run)(struct vcpu *v);
 
     /* Fills v->exit from the control block. */
@@ -199,6 +198,9 @@ struct hv_ops {
     /* RIP += length; clears the interrupt shadow (SDM 27.3.1.5, APM 15.21.5).
      */
     void (*advance)(struct vcpu *v, u8 length);
+
+    /* Its own crossing_step(). */
+    bool (*step)(struct vcpu *v, u32 path);
 
     u64 (*get)(struct vcpu *v, enum guest_reg r);
     void (*set)(struct vcpu *v, enum guest_reg r, u64 value);
@@ -223,9 +225,5 @@ struct hv_ops {
 };
 
 extern const struct hv_ops vmx_ops, svm_ops;
-
-/* hv/run.c: the neutral part of a crossing, called by the entry stubs between
- * an exit and the next entry. False: the guest is not entered again. */
-bool vcpu_exited(struct vcpu *v);
 
 #endif

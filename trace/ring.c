@@ -15,19 +15,67 @@ void ring_init(struct ring *r, void *mem, u32 sub_size, u32 sub_count, u32 cpu,
                const u8 uuid[16], u32 mask)
 {
     *r = (struct ring){
-        .mask = mask,
         .cpu = cpu,
         .sub_size = sub_size,
         .sub_count = sub_count,
         .base = mem,
+        .until = EVENT_WINDOW,
     };
     __builtin_memcpy(r->uuid, uuid, sizeof(r->uuid));
+    ring_set_mask(r, mask);
+}
+
+/* Opens or shuts the fast path, whatever has changed. */
+static void limits_set(struct ring *r)
+{
+    bool open = r->cur && !r->lapsed;
+    u8 *limit = (u8 *)slot(r, r->head) + r->sub_size - TRACE_FIXED_MAX + 1;
+
+    r->detail_limit = open && ring_wants(r, CLASS_DETAIL) ? limit : NULL;
+    open = open && r->attention == ATTEND_EXIT;
+    r->exit_limit = open ? limit - RING_CROSSING : NULL;
+}
+
+void ring_attend(struct ring *r, enum attention what, bool on)
+{
+    r->attention = (r->attention & ~(u32)what) | (on ? what : 0);
+    limits_set(r);
+}
+
+void ring_set_mask(struct ring *r, u32 mask)
+{
+    if (mask & (1u << CLASS_DETAIL | 1u << CLASS_RAW))
+        mask |= 1u << CLASS_EXIT;
+    r->mask = mask | 1u << CLASS_RUN;
+    ring_attend(r, ATTEND_EXIT, ring_wants(r, CLASS_EXIT));
+    ring_attend(r, ATTEND_RAW, ring_wants(r, CLASS_RAW));
+}
+
+/* The whole time of the last tick: the window ends at `until`, and the stamp
+ * has the low bits. */
+static u64 now(const struct ring *r)
+{
+    u64 begin = r->until - EVENT_WINDOW;
+    u64 low = (r->stamp >> EVENT_ID_BITS) - begin;
+
+    return begin + low % EVENT_WINDOW;
+}
+
+/* Here a clock that runs backwards, which readers refuse, would stand still. */
+void ring_tick(struct ring *r, u64 tsc)
+{
+    if (tsc < now(r) || ring_try_tick(r, tsc))
+        return;
+    r->until = tsc + EVENT_WINDOW;
+    r->stamp = (u32)tsc << EVENT_ID_BITS;
+    r->lapsed = true;
+    limits_set(r);
 }
 
 /* Opens the next sub-buffer as a packet; false when every one is full. The
  * acquire pairs with the release in ring_release(): the consumer has done
  * with the bytes that are overwritten now. */
-static bool packet_open(struct ring *r, u64 tsc)
+static bool packet_open(struct ring *r)
 {
     if (r->head - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) == r->sub_count)
         return false;
@@ -35,14 +83,13 @@ static bool packet_open(struct ring *r, u64 tsc)
     struct packet *p = slot(r, r->head);
     *p = (struct packet){
         .magic = CTF_MAGIC,
-        .timestamp_begin = tsc,
+        .timestamp_begin = now(r),
         .packet_seq_num = r->head,
         .cpu_id = r->cpu,
     };
     __builtin_memcpy(p->uuid, r->uuid, sizeof(p->uuid));
-    r->last = tsc;
     r->cur = (u8 *)(p + 1);
-    r->limit = (u8 *)p + r->sub_size - TRACE_FIXED_MAX + 1;
+    r->lapsed = false;
     return true;
 }
 
@@ -53,29 +100,24 @@ static void packet_close(struct ring *r)
     struct packet *p = slot(r, r->head);
     u32 size = (u32)(r->cur - (u8 *)p);
 
-    p->timestamp_end = r->last;
+    p->timestamp_end = now(r);
     p->content_size = size * 8;
     p->packet_size = size * 8;
     p->events_discarded = r->discarded;
     r->reported = r->discarded;
     r->bytes += size - sizeof(*p);
     r->cur = NULL;
-    r->limit = NULL;
+    r->attention |= ATTEND_PACKET;
     __atomic_store_n(&r->head, r->head + 1, __ATOMIC_RELEASE);
-}
-
-/* Time never runs backwards inside a stream: readers refuse that. */
-static u64 forward(const struct ring *r, u64 tsc)
-{
-    return tsc < r->last ? r->last : tsc;
 }
 
 void ring_flush(struct ring *r, u64 tsc)
 {
-    if (!r->cur &&
-        (r->discarded == r->reported || !packet_open(r, forward(r, tsc))))
+    ring_tick(r, tsc);
+    if (!r->cur && (r->discarded == r->reported || !packet_open(r)))
         return;
     packet_close(r);
+    limits_set(r);
 }
 
 const struct packet *ring_peek(const struct ring *r)
@@ -102,37 +144,40 @@ static u32 room(const struct ring *r)
     return r->cur ? (u32)((u8 *)slot(r, r->head) + r->sub_size - r->cur) : 0;
 }
 
-u8 *ring_reserve_slow(struct ring *r, u32 id, u64 tsc, u32 size)
+u8 *ring_reserve(struct ring *r, enum trace_class class, u32 id, u32 size)
 {
-    tsc = forward(r, tsc);
-    bool compact = id <= EVENT_ID_MAX && tsc - r->last < 1u << EVENT_TIME_BITS;
+    bool compact = id <= EVENT_ID_MAX && !r->lapsed;
     u32 header = compact ? EVENT_COMPACT_SIZE : EVENT_LONG_SIZE;
 
-    if (room(r) < header + size) {
-        /* A fresh packet carries the whole time of its first event, so that
-         * the gap before it no longer matters. */
+    if (!ring_wants(r, class))
+        return NULL;
+    if (room(r) < header + size + RING_CROSSING) {
+        /* A fresh packet carries the whole time of its first event. */
         compact = id <= EVENT_ID_MAX;
         header = compact ? EVENT_COMPACT_SIZE : EVENT_LONG_SIZE;
         if (r->cur)
             packet_close(r);
         if (sizeof(struct packet) + header + size > r->sub_size ||
-            !packet_open(r, tsc)) {
+            !packet_open(r)) {
             r->discarded++;
+            limits_set(r);
             return NULL;
         }
     }
 
     u8 *p = r->cur;
     if (compact) {
-        u32 word = (u32)tsc << EVENT_ID_BITS | id;
+        u32 word = r->stamp | id;
         __builtin_memcpy(p, &word, sizeof(word));
     } else {
+        u64 time = now(r);
         p[0] = EVENT_LONG;
         __builtin_memcpy(p + 1, &id, sizeof(id));
-        __builtin_memcpy(p + 1 + sizeof(id), &tsc, sizeof(tsc));
+        __builtin_memcpy(p + 1 + sizeof(id), &time, sizeof(time));
     }
-    r->last = tsc;
     r->cur = p + header + size;
+    r->lapsed = false;
+    limits_set(r);
     return p + header;
 }
 

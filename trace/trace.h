@@ -2,7 +2,7 @@
  * The functions that write events, one per row of trace.def, made by the
  * preprocessor:
  *
- *     trace_cpuid(ring, tsc, leaf, subleaf, eax, ebx, ecx, edx);
+ *     trace_cpuid(ring, leaf, subleaf, eax, ebx, ecx, edx);
  *
  * Each has exactly the row's fields as parameters, so that a wrong or missing
  * argument does not compile (narrowing included, under -Wconversion).
@@ -57,8 +57,7 @@ enum trace_id {
 #define FIELD_TEXT(type, name, style)  +(FIXED_##type == 0)
 #define FIELD_PUT(type, name, style)   PUT_##type(name);
 
-/* Bytes of the largest event without text, compact header included. The ring
- * keeps so much room below its limit. */
+/* Bytes of the largest event without text, compact header included. */
 union trace_fixed {
 #define EVENT(id, name, class, vendors, when, text, ...)                       \
     u8 name[FOR_EACH(FIELD_FIXED, __VA_ARGS__)];
@@ -66,56 +65,50 @@ union trace_fixed {
 };
 #define TRACE_FIXED_MAX (EVENT_COMPACT_SIZE + sizeof(union trace_fixed))
 
-/* The fast path: where the payload goes, the compact header already written,
- * or NULL when it is not as simple as that. One comparison for room, one for
- * the time since the last event. */
-static inline u8 *ring_reserve(struct ring *r, u32 id, u64 tsc, u32 size)
-{
-    u8 *p = r->cur;
-    u32 header = (u32)tsc << EVENT_ID_BITS | id;
+/* The room that an exit event leaves behind it for the details of what is done
+ * about it. No handler writes more than two today. */
+#define RING_CROSSING (4 * TRACE_FIXED_MAX)
 
-    if (id > EVENT_ID_MAX || UNLIKELY(p >= r->limit) ||
-        UNLIKELY(tsc - r->last >= 1u << EVENT_TIME_BITS))
-        return NULL;
-    __builtin_memcpy(p, &header, sizeof(header));
-    r->last = tsc;
-    r->cur = p + sizeof(header) + size;
-    return p + sizeof(header);
-}
+/* How an event of each class gets its room. */
+#define RESERVE_EXIT(...)   ring_reserve(ring, CLASS_EXIT, __VA_ARGS__)
+#define RESERVE_DETAIL(...) ring_reserve_detail(ring, __VA_ARGS__)
+#define RESERVE_RAW(...)    ring_reserve(ring, CLASS_RAW, __VA_ARGS__)
+#define RESERVE_RUN(...)    ring_reserve(ring, CLASS_RUN, __VA_ARGS__)
 
-/* Is the class written? Class RUN always is: no verdict without it. */
-static inline bool trace_wanted(const struct ring *r, enum trace_class class)
-{
-    return class == CLASS_RUN || (r->mask & 1u << class) != 0;
-}
-
-/* The slow path is a function of its own that starts over, so that nothing
- * has to be kept across a call on the fast one. Text always goes there. */
 #define EVENT(id, name, class, vendors, when, text, ...)                       \
-    static __attribute__((cold, noinline, unused)) void trace_slow_##name(     \
-        struct ring *ring, u64 tsc FOR_EACH(FIELD_PARAM, __VA_ARGS__))         \
+    _Static_assert(                                                            \
+        CLASS_##class == CLASS_RUN ||                                          \
+            (id <= EVENT_ID_MAX && !(FOR_EACH(FIELD_TEXT, __VA_ARGS__))),      \
+        #name " stands on the path of an exit: no text");                      \
+    static inline void trace_##name(                                           \
+        struct ring *ring FOR_EACH(FIELD_PARAM, __VA_ARGS__))                  \
     {                                                                          \
-        u8 *p = ring_reserve_slow(ring, id, tsc,                               \
-                                  FOR_EACH(FIELD_SIZE, __VA_ARGS__));          \
+        u8 *p = RESERVE_##class(id, FOR_EACH(FIELD_SIZE, __VA_ARGS__));        \
         if (!p)                                                                \
             return;                                                            \
         FOR_EACH(FIELD_PUT, __VA_ARGS__)                                       \
     }                                                                          \
-    static inline void trace_##name(                                           \
-        struct ring *ring, u64 tsc FOR_EACH(FIELD_PARAM, __VA_ARGS__))         \
+    TRY_##class(id, name, __VA_ARGS__)
+
+/*
+ * Class EXIT has a short way besides, for the path of every crossing:
+ * trace_try_vmexit() and trace_try_vmentry(). False: nothing has happened, and
+ * the long way is to be taken.
+ */
+#define TRY_EXIT(id, name, ...)                                                \
+    static inline bool trace_try_##name(                                       \
+        struct ring *ring FOR_EACH(FIELD_PARAM, __VA_ARGS__))                  \
     {                                                                          \
-        if (!trace_wanted(ring, CLASS_##class))                                \
-            return;                                                            \
-        u8 *p = NULL;                                                          \
-        if (!(FOR_EACH(FIELD_TEXT, __VA_ARGS__)))                              \
-            p = ring_reserve(ring, id, tsc,                                    \
-                             FOR_EACH(FIELD_FIXED, __VA_ARGS__));              \
-        if (UNLIKELY(!p)) {                                                    \
-            trace_slow_##name(ring, tsc FOR_EACH(FIELD_ARG, __VA_ARGS__));     \
-            return;                                                            \
-        }                                                                      \
+        u8 *p = ring_try_reserve(ring, ring->exit_limit, id,                   \
+                                 FOR_EACH(FIELD_SIZE, __VA_ARGS__));           \
+        if (UNLIKELY(!p))                                                      \
+            return !ring->attention;                                           \
         FOR_EACH(FIELD_PUT, __VA_ARGS__)                                       \
+        return true;                                                           \
     }
+#define TRY_DETAIL(...)
+#define TRY_RAW(...)
+#define TRY_RUN(...)
 #include "trace/trace.def"
 
 #endif

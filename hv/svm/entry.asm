@@ -33,10 +33,10 @@
 section .text
 global svm_run:function hidden
 global svm_bare_loop:function hidden
-extern vcpu_exited
+extern svm_exited
 
 ; void svm_run(struct vcpu *v): the guest, and between two runs of it the host,
-; until vcpu_exited() says false.
+; until svm_exited() says false.
 svm_run:
     push rbx        ; what the System V ABI lets a callee keep
     push rbp
@@ -55,21 +55,19 @@ svm_run:
     vmload
     vmrun
     vmsave          ; RAX is the VMCB again, GIF is 0
-    mov rax, [rsp]
+    push qword [rax + VMCB_RAX]
+    mov rax, [rsp + 8]
     GUEST_REGISTERS SAVE
+    pop qword [rax + VCPU_RAX]
     mov rdi, rax
     rdtsc
     shl rdx, 32
-    or rax, rdx
-    mov [rdi + VCPU_EXIT_TSC], rax
-    mov rax, [rdi + VCPU_VENDOR0]
-    mov rcx, [rax + VMCB_RAX]
-    mov [rdi + VCPU_RAX], rcx
+    lea rsi, [rax + rdx]
     mov rax, [rdi + VCPU_VENDOR1]
     vmload          ; the host's FS, GS, TR, ...
     cli             ; an interrupt stays pending: the neutral code takes it
     stgi
-    call vcpu_exited
+    call svm_exited
     mov rdi, [rsp]
     test al, al
     jnz .enter

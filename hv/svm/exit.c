@@ -7,6 +7,7 @@
  */
 #include "hv/svm/svm.h"
 
+#include "hv/crossing.h"
 #include "hv/guest.h"
 #include "hv/insn.h"
 #include "hv/lib.h"
@@ -171,9 +172,9 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
 }
 
 /*
- * The short way: the kind of an exit that reports its length and no more, 0
- * for the others. Most instructions are like that, and with nRIP save decode()
- * is for them a look-up and a subtraction.
+ * The kind of an exit that reports its length and no more, 0 for the others.
+ * Most instructions are like that, and with nRIP save decode_plain() is for
+ * them a look-up and a subtraction.
  */
 static u8 plain_kinds[INTERCEPT_CODES];
 
@@ -189,13 +190,23 @@ void svm_decode_init(bool nrips)
     }
 }
 
-static __attribute__((noinline)) void decode_rest(struct vcpu *v)
+/* What was for the last entry only. */
+static void entry_over(union vmcb *b)
 {
-    const union vmcb *b = svm_vmcb(v);
+    b->eventinj = 0;
+    b->tlb_control = 0;
+}
+
+void svm_decode(struct vcpu *v)
+{
+    union vmcb *b = svm_vmcb(v);
     struct exit *e = &v->exit;
     u64 code = b->exitcode;
     u8 item = 0;
 
+    entry_over(b);
+    e->code = (u32)code;
+    e->rip = b->rip;
     e->kind = (u8)exit_kind_svm(code, &item);
     if (code == VMEXIT_MSR) /* one code for both ways (15.11) */
         e->kind =
@@ -204,23 +215,26 @@ static __attribute__((noinline)) void decode_rest(struct vcpu *v)
     decode_info(v, b, item);
 }
 
-void svm_decode(struct vcpu *v)
+static bool decode_plain(struct vcpu *v)
 {
     union vmcb *b = svm_vmcb(v);
     struct exit *e = &v->exit;
-    u64 code = b->exitcode;
+    u64 code = b->exitcode, rip = b->rip;
+    u8 kind = code < INTERCEPT_CODES ? plain_kinds[code] : 0;
 
+    if (!kind)
+        return false;
+    entry_over(b);
+    e->kind = kind;
     e->code = (u32)code;
-    e->rip = b->rip;
-    /* What was for the last entry only. */
-    b->eventinj = 0;
-    b->tlb_control = 0;
-    if (UNLIKELY(code >= INTERCEPT_CODES || !plain_kinds[code])) {
-        decode_rest(v);
-        return;
-    }
-    e->length = (u8)(b->nrip - e->rip);
-    e->kind = plain_kinds[code];
+    e->rip = rip;
+    e->length = (u8)(b->nrip - rip);
+    return true;
+}
+
+bool svm_exited(struct vcpu *v, u64 tsc)
+{
+    return crossing_out(v, tsc, decode_plain);
 }
 
 void svm_raw(struct vcpu *v, struct exit_raw *raw)

@@ -5,6 +5,7 @@
 #include "hv/svm/svm.h"
 
 #include "hv/cpu.h"
+#include "hv/crossing.h"
 #include "hv/lib.h"
 #include "hv/memory.h"
 #include "hv/msr.h"
@@ -134,6 +135,11 @@ static void svm_advance(struct vcpu *v, u8 length)
     b->interrupt_shadow = 0;
 }
 
+static bool svm_step(struct vcpu *v, u32 path)
+{
+    return crossing_step(v, path, svm_advance);
+}
+
 static u64 *reg_field(struct vcpu *v, enum guest_reg r)
 {
     union vmcb *b = svm_vmcb(v);
@@ -203,6 +209,7 @@ const struct hv_ops svm_ops = {
     .set_word = svm_set_word,
     .inject = svm_inject,
     .advance = svm_advance,
+    .step = svm_step,
     .get = svm_get,
     .set = svm_set,
     .nested_entry = svm_nested_entry,

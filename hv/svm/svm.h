@@ -41,6 +41,9 @@ static inline union vmcb *svm_vmcb(const struct vcpu *v)
 bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 void svm_controls_reset(struct svm_area *a);
 
+/* exit.c: called by the stub after each exit; to enter again? */
+bool svm_exited(struct vcpu *v, u64 tsc);
+
 /* exit.c, nested.c, dump.c: members of svm_ops. */
 void svm_decode(struct vcpu *v);
 void svm_decode_init(bool nrips);

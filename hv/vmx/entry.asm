@@ -38,10 +38,10 @@ section .text
 global vmx_run:function hidden
 global vmx_exit:function hidden
 global vmx_bare_exit:function hidden
-extern vcpu_exited, vmx_bare_trips, vmx_bare_length
+extern vmx_exited, vmx_bare_trips, vmx_bare_length
 
 ; void vmx_run(struct vcpu *v): the guest, and between two runs of it the host,
-; until vcpu_exited() says false.
+; until vmx_exited() says false.
 vmx_run:
     push rbx        ; what the System V ABI lets a callee keep
     push rbp
@@ -66,14 +66,13 @@ vmfail:             ; only when the entry did not begin: RSP is the host's
 
 vmx_exit:           ; RSP = vCPU, RFLAGS = 2, all else is the guest's
     GUEST_REGISTERS SAVE
-    rdtsc
-    shl rdx, 32
-    or rax, rdx
-    mov [rsp + VCPU_EXIT_TSC], rax
     mov rdi, rsp
     mov rsp, [rdi + VCPU_VENDOR3]
 exited:
-    call vcpu_exited
+    rdtsc
+    shl rdx, 32
+    lea rsi, [rax + rdx]
+    call vmx_exited
     mov rdi, [rsp]
     test al, al
     jnz enter

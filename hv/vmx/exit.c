@@ -5,6 +5,7 @@
 #include "hv/vmx/vmx.h"
 
 #include "hv/cpu.h"
+#include "hv/crossing.h"
 
 /* What the CPU reports with a basic exit reason, beside the reason itself. */
 #define LEN  1u /* VM-exit instruction length (SDM 28.2.5) */
@@ -85,9 +86,9 @@ static const u8 reports[] = {
 /* clang-format on */
 
 /*
- * The short way: the kind of an exit that reports its length and no more, 0
- * for the others. Most instructions are like that, and for them decode() is
- * three VMREADs and a look-up.
+ * The kind of an exit that reports its length and no more, 0 for the others.
+ * Most instructions are like that, and for them decode_plain() is three
+ * VMREADs and a look-up.
  */
 static u8 plain_kinds[ARRAY_SIZE(reports)];
 
@@ -271,13 +272,21 @@ static void decode_failed_entry(struct exit *e, u32 basic)
     e->length = 0;
 }
 
-/* Any exit but the plain instructions, failed entries too. */
-static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
+void vmx_decode(struct vcpu *v)
 {
     struct exit *e = &v->exit;
-    u32 basic = reason & REASON_BASIC;
-    u8 what = basic < ARRAY_SIZE(reports) ? reports[basic] : 0;
+    u32 reason, basic;
+    u8 what;
 
+    if (v->vendor[SLOT_VMFAIL]) {
+        decode_vmfail(v);
+        return;
+    }
+    reason = (u32)vmread(VMCS_EXIT_REASON);
+    basic = reason & REASON_BASIC;
+    what = basic < ARRAY_SIZE(reports) ? reports[basic] : 0;
+    e->code = reason;
+    e->rip = vmread(VMCS_GUEST_RIP);
     if (reason & REASON_ENTRY_FAILED) {
         decode_failed_entry(e, basic);
         return;
@@ -290,26 +299,26 @@ static __attribute__((noinline)) void decode_rest(struct vcpu *v, u32 reason)
                     what & QUAL ? vmread(VMCS_EXIT_QUALIFICATION) : 0);
 }
 
-void vmx_decode(struct vcpu *v)
+static bool decode_plain(struct vcpu *v)
 {
     struct exit *e = &v->exit;
-    u32 reason;
+    u32 reason = (u32)vmread(VMCS_EXIT_REASON);
+    /* A reason with flags above its basic part is out of range here. */
+    u8 kind = reason < ARRAY_SIZE(reports) ? plain_kinds[reason] : 0;
 
-    if (UNLIKELY(v->vendor[SLOT_VMFAIL])) {
-        decode_vmfail(v);
-        return;
-    }
-    reason = (u32)vmread(VMCS_EXIT_REASON);
+    if (!kind || v->vendor[SLOT_VMFAIL])
+        return false;
+    v->vendor[SLOT_LAUNCHED] = 1;
+    e->kind = kind;
     e->code = reason;
     e->rip = vmread(VMCS_GUEST_RIP);
-    /* A reason with flags above its basic part is out of range here. */
-    if (UNLIKELY(reason >= ARRAY_SIZE(reports) || !plain_kinds[reason])) {
-        decode_rest(v, reason);
-        return;
-    }
-    v->vendor[SLOT_LAUNCHED] = 1;
     e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
-    e->kind = plain_kinds[reason];
+    return true;
+}
+
+bool vmx_exited(struct vcpu *v, u64 tsc)
+{
+    return crossing_out(v, tsc, decode_plain);
 }
 
 /* The qualification of these is the displacement of a memory operand; with a

@@ -5,6 +5,7 @@
 #include "hv/vmx/vmx.h"
 
 #include "hv/cpu.h"
+#include "hv/crossing.h"
 #include "hv/desc.h"
 #include "hv/lib.h"
 #include "hv/memory.h"
@@ -227,6 +228,11 @@ static void vmx_advance(struct vcpu *v, u8 length)
                 blocking & ~(BLOCKING_BY_STI | BLOCKING_BY_MOV_SS));
 }
 
+static bool vmx_step(struct vcpu *v, u32 path)
+{
+    return crossing_step(v, path, vmx_advance);
+}
+
 /* Registers that are one field and nothing else. */
 static enum vmcs_field register_field(enum guest_reg r)
 {
@@ -320,6 +326,7 @@ const struct hv_ops vmx_ops = {
     .set_word = vmx_set_word,
     .inject = vmx_inject,
     .advance = vmx_advance,
+    .step = vmx_step,
     .get = vmx_get,
     .set = vmx_set,
     .nested_entry = vmx_nested_entry,

@@ -76,6 +76,9 @@ void vmx_cr_write(int nr, u64 value); /* CR0, CR4 as the guest sees them */
 u64 vmx_cr_read(int nr);
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
+/* exit.c: called by the stub after each exit; to enter again? */
+bool vmx_exited(struct vcpu *v, u64 tsc);
+
 /* exit.c, nested.c, dump.c: members of vmx_ops. */
 void vmx_decode_init(void);
 void vmx_decode(struct vcpu *v);
@@ -92,7 +95,7 @@ u64 vmx_eptp(u64 root);
 /* check.c: the rules of VM entry (hv/entry.h). */
 extern const struct entry_checks vmx_checks;
 
-/* entry.asm. VMfail, too, goes to vcpu_exited(), with SLOT_VMFAIL set; the
+/* entry.asm. VMfail, too, goes to vmx_exited(), with SLOT_VMFAIL set; the
  * other two are where exits arrive (VMCS_HOST_RIP). */
 void vmx_run(struct vcpu *v);
 void vmx_exit(void);

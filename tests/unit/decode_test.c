@@ -27,10 +27,13 @@ static u32 sample(void)
 
     schema_uuid(uuid);
     ring_init(&ring, memory, sizeof(memory), 1, 0, uuid, ~0u);
-    trace_run_begin(&ring, 1000, VENDOR_SVM, "cpu", 1, "");
-    trace_vmexit(&ring, 1100, 1, 0x72, 0x1000, 2);
-    trace_cpuid(&ring, 1ull << 40, 1, 0, 2, 3, 4, 5);
-    trace_scenario_end(&ring, (1ull << 40) + 1, "name", 1, 2, 0, 3, "reason");
+    ring_tick(&ring, 1000);
+    trace_run_begin(&ring, VENDOR_SVM, "cpu", 1, "");
+    ring_tick(&ring, 1ull << 40);
+    trace_vmexit(&ring, 1, 0x72, 0x1000, 2);
+    trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
+    ring_tick(&ring, (1ull << 40) + 1);
+    trace_scenario_end(&ring, "name", 1, 2, 0, 3, "reason");
     ring_flush(&ring, 0);
     return ring_peek(&ring)->packet_size / 8;
 }

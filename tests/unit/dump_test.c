@@ -84,7 +84,7 @@ static int setup(void **state)
 static void poll_never_waits(void **state)
 {
     (void)state;
-    trace_invlpg(&ring, 1, 0x1234);
+    trace_vmexit(&ring, 1, 2, 0x1234, 4);
     dump_poll(&dump, &ring);
     assert_int_equal(sent, 0); /* no packet is closed yet */
     ring_flush(&ring, 2);
@@ -106,7 +106,7 @@ static void poll_never_waits(void **state)
 static void hold_keeps_it_quiet(void **state)
 {
     (void)state;
-    trace_invlpg(&ring, 1, 0x1234);
+    trace_vmexit(&ring, 1, 2, 0x1234, 4);
     ring_flush(&ring, 2);
     budget = 1000;
     dump.hold = true;
@@ -125,7 +125,7 @@ static void drain_sends_all(void **state)
     (void)state;
     fickle = true;
     while (ring.discarded < 5)
-        trace_invlpg(&ring, now++, 1);
+        trace_vmexit(&ring, 1, 2, now++, 4);
     dump_drain(&dump, &ring, now);
     assert_int_equal(frames, 4 + 1);
     assert_int_equal(bad, 0);
@@ -155,7 +155,7 @@ static void text_is_never_inside_a_frame(void **state)
     (void)state;
     for (u32 part = 0; part < 200; part++) {
         setup(state);
-        trace_invlpg(&ring, 1, 0x1234567890abcdef);
+        trace_vmexit(&ring, 1, 2, 0x1234567890abcdef, 4);
         ring_flush(&ring, 2);
         budget = part;
         for (u32 i = 0; i <= part / DUMP_BURST; i++)
@@ -174,7 +174,7 @@ static void text_is_never_inside_a_frame(void **state)
 static void abort_loses_no_packet(void **state)
 {
     (void)state;
-    trace_invlpg(&ring, 1, 0x1234567890abcdef);
+    trace_vmexit(&ring, 1, 2, 0x1234567890abcdef, 4);
     ring_flush(&ring, 2);
     budget = 30;
     dump_poll(&dump, &ring);

@@ -53,10 +53,10 @@ static void say(const char *text)
     dump_text(&dump, text, strlen(text));
 }
 
-static u64 tick(u64 n)
+static void tick(u64 n)
 {
     now += n;
-    return now;
+    ring_tick(&ring, now);
 }
 
 static u32 cpuid_code(void)
@@ -66,16 +66,18 @@ static u32 cpuid_code(void)
 
 static void round_trip(u32 leaf)
 {
-    trace_vmexit(&ring, tick(900), EXIT_CPUID, cpuid_code(), 0x8001000 + leaf,
-                 2);
-    trace_exit_raw(&ring, now, leaf, 0x22, 0);
-    trace_cpuid(&ring, tick(30), leaf, 0, 1, 0, 3, 4);
-    trace_vmentry(&ring, tick(200), PATH_ADVANCED | PATH_WROTE);
+    tick(900);
+    trace_vmexit(&ring, EXIT_CPUID, cpuid_code(), 0x8001000 + leaf, 2);
+    trace_exit_raw(&ring, leaf, 0x22, 0);
+    trace_cpuid(&ring, leaf, 0, 1, 0, 3, 4);
+    tick(230);
+    trace_vmentry(&ring, PATH_ADVANCED | PATH_WROTE);
 }
 
 static void scenario(const char *name, u32 trips, bool fail)
 {
-    trace_scenario_begin(&ring, tick(5000), name, EXIT_CPUID);
+    tick(5000);
+    trace_scenario_begin(&ring, name, EXIT_CPUID);
     for (u32 i = 0; i < trips; i++) {
         round_trip(i);
         /* Text in the middle of what is being sent. */
@@ -85,11 +87,13 @@ static void scenario(const char *name, u32 trips, bool fail)
         }
         dump_poll(&dump, &ring);
     }
+    tick(10);
     if (fail)
-        trace_check_failed(&ring, tick(10), "rip", 0x1000, 0x1002);
+        trace_check_failed(&ring, "rip", 0x1000, 0x1002);
     if (has("fault") && strcmp(name, "two") == 0)
-        trace_host_fault(&ring, tick(10), 14, 2, 0x1234, 0xdead);
-    trace_scenario_end(&ring, tick(10), name, EXIT_CPUID, cpuid_code(),
+        trace_host_fault(&ring, 14, 2, 0x1234, 0xdead);
+    tick(10);
+    trace_scenario_end(&ring, name, EXIT_CPUID, cpuid_code(),
                        fail ? VERDICT_FAIL : VERDICT_PASS, trips,
                        fail ? "1 of the checks failed" : "");
     dump_drain(&dump, &ring, now);
@@ -113,7 +117,8 @@ static void start(void)
         "Boot0001\x1b[002;001HBdsDxe: starting\n");
     dump_metadata(&dump, text, len);
     say("Tollgate: hello\n");
-    trace_run_begin(&ring, now, has("svm") ? VENDOR_SVM : VENDOR_VMX,
+    tick(0);
+    trace_run_begin(&ring, has("svm") ? VENDOR_SVM : VENDOR_VMX,
                     "Synthetic CPU", 1000000000,
                     has("select") ? "one,two" : "");
 }
@@ -128,12 +133,12 @@ int main(int argc, char **argv)
         start();
     tick(1ull << 40); /* a gap that needs the long header */
     scenario("two", 3, has("fail"));
-    trace_scenario_begin(&ring, tick(10), "three", EXIT_HLT);
-    trace_scenario_end(&ring, tick(10), "three", EXIT_HLT,
-                       has("svm") ? 0x78 : 12, VERDICT_SKIP, 0,
-                       "VMX_HLT is missing");
+    tick(10);
+    trace_scenario_begin(&ring, "three", EXIT_HLT);
+    trace_scenario_end(&ring, "three", EXIT_HLT, has("svm") ? 0x78 : 12,
+                       VERDICT_SKIP, 0, "VMX_HLT is missing");
     if (!has("noend"))
-        trace_run_end(&ring, tick(10), 3);
+        trace_run_end(&ring, 3);
     dump_drain(&dump, &ring, now);
     say(has("noend") ? "last words\n" : "Tollgate: done\n");
     return 0;

@@ -17,6 +17,7 @@
 
 #define SUB   512u
 #define COUNT 4u
+#define MASK  (1u << CLASS_EXIT | 1u << CLASS_DETAIL)
 
 static struct ring ring;
 static u8 *memory; /* exactly the ring's size, so that ASan sees an overrun */
@@ -28,7 +29,7 @@ static int setup(void **state)
     (void)state;
     memory = malloc(SUB * COUNT);
     schema_uuid(uuid);
-    ring_init(&ring, memory, SUB, COUNT, 3, uuid, ~0u);
+    ring_init(&ring, memory, SUB, COUNT, 3, uuid, MASK);
     return memory ? 0 : -1;
 }
 
@@ -37,6 +38,23 @@ static int teardown(void **state)
     (void)state;
     free(memory);
     return 0;
+}
+
+/* As hv/crossing.h does it: the short way, or the long one. */
+static void cross_out(u64 now, u64 rip)
+{
+    if (!ring_try_tick(&ring, now))
+        ring_tick(&ring, now);
+    if (!trace_try_vmexit(&ring, 1, 0x72, rip, 2))
+        trace_vmexit(&ring, 1, 0x72, rip, 2);
+}
+
+static void cross_in(u64 now, u16 path)
+{
+    if (!ring_try_tick(&ring, now))
+        ring_tick(&ring, now);
+    if (!trace_try_vmentry(&ring, path))
+        trace_vmentry(&ring, path);
 }
 
 /* The oldest packet must hold exactly this many events; the last of them. */
@@ -51,7 +69,7 @@ static struct event_view decoded(u32 count)
                      DECODE_OK);
     while (count--)
         assert_int_equal(decode_next(&d, &e), DECODE_OK);
-    assert_int_equal(d.time, p->timestamp_end);
+    assert_true(d.time <= p->timestamp_end);
     assert_int_equal(decode_next(&d, &e), DECODE_END);
     return e;
 }
@@ -60,9 +78,9 @@ static struct event_view decoded(u32 count)
 static void round_trip_takes_52_bytes(void **state)
 {
     (void)state;
-    trace_vmexit(&ring, 1000, 1, 0x72, 0x1000, 2);
-    trace_cpuid(&ring, 1010, 1, 0, 2, 3, 4, 5);
-    trace_vmentry(&ring, 1020, 0);
+    cross_out(1000, 0x1000);
+    trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
+    cross_in(1020, 0);
     assert_int_equal(ring_bytes(&ring), 52);
     ring_flush(&ring, 1020);
     assert_int_equal(ring_bytes(&ring), 52);
@@ -73,9 +91,10 @@ static void fields_come_back(void **state)
     struct event_view e;
 
     (void)state;
-    trace_io(&ring, 5000, DIR_OUT, 0x3f8, 1, 7, 0x41);
+    cross_out(5000, 0x1000);
+    trace_io(&ring, DIR_OUT, 0x3f8, 1, 7, 0x41);
     ring_flush(&ring, 6000);
-    e = decoded(1);
+    e = decoded(2);
     assert_string_equal(e.schema->name, "io");
     assert_int_equal(e.time, 5000);
     assert_int_equal(e.cpu, 3);
@@ -94,7 +113,7 @@ static void text_is_cut_at_255(void **state)
     (void)state;
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = 0;
-    trace_check_failed(&ring, 1, text, 1, 2);
+    trace_check_failed(&ring, text, 1, 2);
     ring_flush(&ring, 1);
     e = decoded(1);
     assert_int_equal(strlen(e.text[0]), 255);
@@ -104,19 +123,69 @@ static void text_is_cut_at_255(void **state)
 static void masked_classes_are_not_written(void **state)
 {
     (void)state;
-    ring.mask = 1u << CLASS_EXIT;
-    trace_cpuid(&ring, 1, 1, 0, 2, 3, 4, 5);
-    trace_exit_raw(&ring, 1, 1, 2, 3);
+    ring_set_mask(&ring, 1u << CLASS_EXIT);
+    trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
+    trace_exit_raw(&ring, 1, 2, 3);
     assert_int_equal(ring_bytes(&ring), 0);
-    trace_vmentry(&ring, 1, 0);
+    cross_in(1, 0);
     assert_int_equal(ring_bytes(&ring), 6);
-    ring.mask = 0;
-    trace_run_end(&ring, 1, 1); /* class RUN cannot be masked out */
+    ring_set_mask(&ring, 0);
+    cross_in(2, 0);
+    trace_run_end(&ring, 1); /* class RUN cannot be masked out */
     assert_int_equal(ring_bytes(&ring), 14);
+    ring_set_mask(&ring, 1u << CLASS_RAW); /* about an exit event */
+    cross_in(3, 0);
+    assert_int_equal(ring_bytes(&ring), 20);
+    assert_int_equal(ring.discarded, 0);
 }
 
-/* The largest gap that fits 27 bits, the smallest that does not, and a whole
- * wrap of the low bits. */
+/* With nothing to attend to the short way does, and else it does not. */
+static void attention_shuts_the_short_way(void **state)
+{
+    (void)state;
+    assert_false(trace_try_vmentry(&ring, 0)); /* no packet is open */
+    trace_vmentry(&ring, 0);
+    assert_true(trace_try_vmentry(&ring, 0));
+    ring_attend(&ring, ATTEND_OWNER, true);
+    assert_false(trace_try_vmentry(&ring, 0));
+    ring_attend(&ring, ATTEND_OWNER, false);
+    assert_true(trace_try_vmentry(&ring, 0));
+    ring_flush(&ring, 1); /* a packet waits */
+    trace_vmentry(&ring, 0);
+    assert_false(trace_try_vmentry(&ring, 0));
+    ring_attend(&ring, ATTEND_PACKET, false);
+    assert_true(trace_try_vmentry(&ring, 0));
+    ring_set_mask(&ring, MASK | 1u << CLASS_RAW);
+    assert_false(trace_try_vmentry(&ring, 0));
+    ring_set_mask(&ring, 0); /* nothing to write, nothing to attend to */
+    ring_attend(&ring, ATTEND_PACKET, false);
+    assert_true(trace_try_vmentry(&ring, 0));
+}
+
+/* However full the packet is, the details follow their exit event in it. */
+static void an_exit_makes_room_for_its_details(void **state)
+{
+    const u32 details = RING_CROSSING / (EVENT_COMPACT_SIZE + 24);
+
+    (void)state;
+    for (u32 i = 0; i < SUB; i++) {
+        u32 head;
+
+        cross_in(1, 0);
+        cross_out(1, 0);
+        head = ring.head;
+        for (u32 n = 0; n < details; n++)
+            trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
+        assert_int_equal(ring.head, head);
+        assert_int_equal(ring.discarded, 0);
+        while (ring_peek(&ring))
+            ring_release(&ring);
+        ring_attend(&ring, ATTEND_PACKET, false);
+    }
+}
+
+/* The last tick of the window that the first event began, the first behind it,
+ * and many windows. */
 static void long_header_on_gaps(void **state)
 {
     static const struct {
@@ -132,11 +201,11 @@ static void long_header_on_gaps(void **state)
     u64 bytes;
 
     (void)state;
-    trace_vmentry(&ring, now, 0);
+    cross_in(now, 0);
     bytes = ring_bytes(&ring);
     for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
         now += cases[i].gap;
-        trace_vmentry(&ring, now, (u16)i);
+        cross_in(now, (u16)i);
         assert_int_equal(ring_bytes(&ring) - bytes, cases[i].header + 2);
         bytes = ring_bytes(&ring);
     }
@@ -147,37 +216,33 @@ static void long_header_on_gaps(void **state)
 static void time_never_runs_backwards(void **state)
 {
     (void)state;
-    trace_vmentry(&ring, 5000, 0);
-    trace_vmentry(&ring, 4000, 1);
+    ring_tick(&ring, 5000);
+    trace_vmentry(&ring, 0);
+    ring_tick(&ring, 4000);
+    trace_vmentry(&ring, 1);
     ring_flush(&ring, 3000);
     assert_int_equal(decoded(2).time, 5000);
     ring_release(&ring);
-    trace_vmentry(&ring, 2000, 2);
+    ring_tick(&ring, 2000);
+    trace_vmentry(&ring, 2);
     ring_flush(&ring, 2000);
     assert_int_equal(ring_peek(&ring)->timestamp_begin, 5000);
 }
 
-/* Whatever is left of a packet when the largest event without text comes. */
+/* Whatever is left of a packet when more details come than anybody writes. */
 static void packets_stay_in_their_sub_buffer(void **state)
 {
-    const u32 size = TRACE_FIXED_MAX - EVENT_COMPACT_SIZE;
     char text[100];
 
     (void)state;
     for (u32 len = 0; len < sizeof(text); len++) {
         memset(text, 'x', len);
         text[len] = 0;
-        trace_check_failed(&ring, 1, text, 1, 2);
-        for (u32 last = ring.head; ring.head == last;) {
-            u8 *p = ring_reserve(&ring, 1, 1, size);
-
-            if (!p)
-                p = ring_reserve_slow(&ring, 1, 1, size);
-            memset(p, 0, size);
-        }
-        assert_true(ring_peek(&ring)->packet_size <= SUB * 8);
-        ring_release(&ring);
+        trace_check_failed(&ring, text, 1, 2);
+        for (u64 before = ring.discarded; ring.discarded == before;)
+            trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
         ring_flush(&ring, 1);
+        assert_true(ring_peek(&ring)->packet_size <= SUB * 8);
         ring_release(&ring);
     }
 }
@@ -188,7 +253,7 @@ static void flush_without_news_writes_nothing(void **state)
     ring_flush(&ring, 1);
     assert_null(ring_peek(&ring));
     assert_false(ring_waiting(&ring));
-    trace_vmentry(&ring, 2, 0);
+    cross_in(2, 0);
     assert_null(ring_peek(&ring));
     ring_flush(&ring, 3);
     assert_true(ring_waiting(&ring));
@@ -205,8 +270,8 @@ static void full_ring_discards_and_counts(void **state)
 
     (void)state;
     while (!ring.discarded)
-        trace_vmentry(&ring, ++written, 0);
-    trace_vmentry(&ring, written, 0);
+        cross_in(++written, 0);
+    trace_cpuid(&ring, 1, 0, 2, 3, 4, 5);
     assert_int_equal(ring.discarded, 2);
     for (u32 i = 0; i < COUNT; i++) {
         assert_int_equal(ring_peek(&ring)->packet_seq_num, i);
@@ -246,7 +311,8 @@ static void consume(struct model *m)
     while (decode_next(&d, &e) == DECODE_OK) {
         assert_true(m->out < m->in);
         assert_int_equal(e.time, m->time[m->out]);
-        assert_int_equal(e.value[0], m->value[m->out++]);
+        assert_int_equal(e.value[e.schema->id == TRACE_ID_vmexit ? 2 : 0],
+                         m->value[m->out++]);
     }
     assert_null(d.error);
     ring_release(&ring);
@@ -256,10 +322,13 @@ static void produce(struct model *m, u64 now, u64 value, bool text)
 {
     u64 before = ring.discarded;
 
-    if (text)
-        trace_run_end(&ring, now, (u32)value);
-    else
-        trace_invlpg(&ring, now, value);
+    if (text) {
+        ring_tick(&ring, now);
+        trace_run_end(&ring, (u32)value);
+    } else {
+        cross_out(now, value);
+        ring_attend(&ring, ATTEND_PACKET, ring_waiting(&ring));
+    }
     if (ring.discarded != before)
         return;
     m->value[m->in] = text ? (u32)value : value;
@@ -302,6 +371,8 @@ int main(void)
         TEST(fields_come_back),
         TEST(text_is_cut_at_255),
         TEST(masked_classes_are_not_written),
+        TEST(attention_shuts_the_short_way),
+        TEST(an_exit_makes_room_for_its_details),
         TEST(long_header_on_gaps),
         TEST(time_never_runs_backwards),
         TEST(packets_stay_in_their_sub_buffer),

@@ -57,21 +57,21 @@ static void take(void)
 
 static void begin(u8 vendor, const char *selection)
 {
-    trace_run_begin(&ring, 0, vendor, "cpu", 1, selection);
+    trace_run_begin(&ring, vendor, "cpu", 1, selection);
 }
 
 static void scenario(const char *name, u8 kind, u32 code, u8 verdict)
 {
-    trace_scenario_begin(&ring, 0, name, kind);
+    trace_scenario_begin(&ring, name, kind);
     if (verdict == VERDICT_FAIL)
-        trace_check_failed(&ring, 0, "rip", 1, 2);
-    trace_scenario_end(&ring, 0, name, kind, code, verdict, 4,
+        trace_check_failed(&ring, "rip", 1, 2);
+    trace_scenario_end(&ring, name, kind, code, verdict, 4,
                        verdict == VERDICT_PASS ? "" : "because");
 }
 
 static void end(void)
 {
-    trace_run_end(&ring, 0, 1);
+    trace_run_end(&ring, 1);
     take();
     run_end(&run);
 }
@@ -111,9 +111,9 @@ static void scenario_without_end_is_an_error(void **state)
 {
     (void)state;
     begin(VENDOR_VMX, "a,b,c");
-    trace_scenario_begin(&ring, 0, "a", EXIT_CPUID);
+    trace_scenario_begin(&ring, "a", EXIT_CPUID);
     scenario("b", EXIT_CPUID, 10, VERDICT_PASS);
-    trace_scenario_begin(&ring, 0, "c", EXIT_CPUID);
+    trace_scenario_begin(&ring, "c", EXIT_CPUID);
     take();
     run_end(&run);
     assert_int_equal(run.count, 3);
@@ -127,7 +127,7 @@ static void scenario_without_end_is_an_error(void **state)
 static void scenario_without_begin_counts(void **state)
 {
     (void)state;
-    trace_scenario_end(&ring, 0, "lost", EXIT_CPUID, 10, VERDICT_PASS, 1, "");
+    trace_scenario_end(&ring, "lost", EXIT_CPUID, 10, VERDICT_PASS, 1, "");
     end();
     assert_int_equal(run.count, 1);
     assert_string_equal(run.scenarios[0].name, "lost");
