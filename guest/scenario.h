@@ -21,6 +21,7 @@
 #define MAX_SEE    12
 #define MAX_ARM    4
 #define MAX_NEEDS  3
+#define MAX_SET    4
 
 /* A word of the control block at an exit, if it is this vendor's. */
 struct raw_want {
@@ -29,6 +30,7 @@ struct raw_want {
     u64 ignore;  /* bits that may be anything */
     u16 feature; /* enum feature: only where the CPU has it, */
     bool absent; /* or, so, only where it has not */
+    u8 at;       /* the value is the address of label n, set by AT(id, n) */
 };
 #define RAW(w, v)                                                              \
     {                                                                          \
@@ -45,6 +47,10 @@ struct raw_want {
 #define RAW_UNLESS(f, w, v)                                                    \
     {                                                                          \
         RAW_##w, v, 0, FEAT_##f, true                                          \
+    }
+#define RAW_AT(w, n)                                                           \
+    {                                                                          \
+        RAW_##w, .at = n                                                       \
     }
 
 /* One exit that must come, in this place of the order. */
@@ -73,10 +79,15 @@ enum see_what {
     SEE_SEEN,   /* index: u64 in struct guest_seen */
     SEE_RIP,    /* struct guest_seen's rip is label `index` */
     SEE_PROBE,  /* index: u64 in the probe page */
+    SEE_WORD,   /* index: enum raw_word */
+    SEE_CELL,   /* *cell */
+    SEE_ENTRY,  /* index: level of the probe page's nested entry */
 };
 struct see {
     u8 what, index;
     u64 value;
+    u64 ignore; /* bits that may be anything: SEE_ENTRY */
+    const u64 *cell;
 };
 #define GPR(r, v)                                                              \
     {                                                                          \
@@ -107,6 +118,19 @@ struct see {
         SEE_PROBE, n, v                                                        \
     }
 
+#define WORD(w, v)                                                             \
+    {                                                                          \
+        SEE_WORD, RAW_##w, v                                                   \
+    }
+#define CELL(p, v)                                                             \
+    {                                                                          \
+        SEE_CELL, 0, v, .cell = (p)                                            \
+    }
+#define ENTRY(level, v, bits)                                                  \
+    {                                                                          \
+        SEE_ENTRY, level, v, .ignore = ~(u64)(bits)                            \
+    }
+
 /* State that the neutral handlers emulate; fresh for each scenario. */
 enum device_cell {
     DEVICE_IN,        /* what IN reads, low byte first */
@@ -124,6 +148,23 @@ struct arm {
     u32 item; /* as hv_ops.arm() */
 };
 
+/* A word of the control block as the scenario starts. */
+struct word_set {
+    u8 word; /* enum raw_word */
+    u64 value;
+};
+#define PUT(w, v)                                                              \
+    {                                                                          \
+        RAW_##w, v                                                             \
+    }
+
+/* Bits of the nested entry that maps the probe page (level 1), or of one on
+ * the way to it, which all of the guest shares. */
+struct tweak {
+    u8 level;
+    u64 clear, set;
+};
+
 struct scenario {
     const char *name;
     const u8 *code;       /* first instruction */
@@ -137,7 +178,11 @@ struct scenario {
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
+    u16 use[MAX_NEEDS];   /* needed as well, and switched on */
     struct arm arm[MAX_ARM];
+    struct arm disarm[MAX_ARM]; /* after that */
+    struct word_set set[MAX_SET];
+    struct tweak tweak;
     struct expect expect[MAX_EXPECT];
     struct see see[MAX_SEE];
     void (*state)(struct guest_state *gs); /* changes the state at the start */

@@ -13,6 +13,7 @@
 #define PTE_P  BIT(0)
 #define PTE_RW BIT(1)
 #define PTE_US BIT(2)
+#define PTE_PS BIT(7)
 #define PTE_NX BIT(63)
 
 #define GATE_INTERRUPT64 0x8e00 /* P, DPL 0, type 14 (SDM 6.14.1) */
@@ -36,6 +37,11 @@ static u64 image_size(void)
 u64 guest_probe_page(void)
 {
     return phys(probe_page);
+}
+
+u64 guest_large_page(void)
+{
+    return phys(probe_page) & ~(GUEST_LARGE_SIZE - 1);
 }
 
 void *guest_memory(u64 gpa, u64 size)
@@ -85,6 +91,8 @@ static void build_page_tables(struct vcpu *v, u32 probe)
     *guest_copy(guest_pml4, u64) = GUEST_GPA(guest_pdpt) | PTE_P | PTE_RW;
     *guest_copy(guest_pdpt, u64) = GUEST_GPA(guest_pd) | PTE_P | PTE_RW;
     *guest_copy(guest_pd, u64) = GUEST_GPA(guest_pt) | PTE_P | PTE_RW;
+    guest_copy(guest_pd, u64)[GUEST_LARGE / GUEST_LARGE_SIZE] =
+        GUEST_LARGE | PTE_P | PTE_RW | PTE_PS;
     nested_reset(v);
     map_section(v, guest_text_start, guest_text_end, ACCESS_R | ACCESS_X);
     map_section(v, guest_rodata_start, guest_rodata_end, ACCESS_R);

@@ -29,4 +29,8 @@ void *guest_memory(u64 gpa, u64 size);
 /* The physical page behind the probe page. */
 u64 guest_probe_page(void);
 
+/* The 2 MiB of memory that the large page maps: those around the probe page,
+ * so it is only to be read, or written at the probe page. */
+u64 guest_large_page(void);
+
 #endif

@@ -13,6 +13,7 @@
 #include "hv/guest.h"
 #include "hv/handlers.h"
 #include "hv/lib.h"
+#include "hv/nested.h"
 #include "hv/run.h"
 #include "trace/trace.h"
 
@@ -209,6 +210,7 @@ static void check_rip(struct vcpu *v, const struct expect *e)
 
 static void check_raw(struct vcpu *v, const struct raw_want *want)
 {
+    const struct scenario *s = v->run->scenario;
     u64 got;
 
     for (u32 n = 0; n < MAX_RAW && want[n].word; n++) {
@@ -217,7 +219,9 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
         if (caps_has(v->run->caps, f) == want[n].absent)
             continue;
         if (v->ops->word(v, (enum raw_word)want[n].word, &got))
-            check_exit(v, raw_names[want[n].word], want[n].value,
+            check_exit(v, raw_names[want[n].word],
+                       want[n].at ? GUEST_GPA(s->label[want[n].at])
+                                  : want[n].value,
                        got & ~want[n].ignore);
     }
 }
@@ -303,6 +307,7 @@ static u8 check_see(struct vcpu *v, const struct see *see)
     const u64 *seen = guest_memory(GUEST_GPA(guest_seen), 1);
     const u64 *probe = (const u64 *)guest_probe_page();
     enum guest_reg reg = (enum guest_reg)see->index;
+    u64 word;
 
     switch (see->what) {
     case SEE_GPR:
@@ -330,6 +335,17 @@ static u8 check_see(struct vcpu *v, const struct see *see)
         break;
     case SEE_PROBE:
         check(v, "probe page", see->value, probe[see->index]);
+        break;
+    case SEE_CELL:
+        check(v, "memory", see->value, *see->cell);
+        break;
+    case SEE_ENTRY:
+        check(v, "nested entry", see->value,
+              *nested_entry_at(GUEST_PROBE, see->index) & ~see->ignore);
+        break;
+    case SEE_WORD:
+        if (v->ops->word(v, (enum raw_word)see->index, &word))
+            check(v, raw_names[see->index], see->value, word);
         break;
     }
     return GPRS;
@@ -395,6 +411,22 @@ static void judge_stop(struct vcpu *v)
     }
 }
 
+/* Feature by feature, exit by exit, then what they need. */
+static void set_controls(struct vcpu *v)
+{
+    const struct scenario *s = v->run->scenario;
+
+    for (u32 n = 0; n < MAX_NEEDS && s->use[n]; n++)
+        v->ops->use(v, (enum feature)s->use[n], true);
+    for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
+        v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    for (u32 n = 0; n < MAX_ARM && s->disarm[n].kind; n++)
+        v->ops->arm(v, (enum exit_kind)s->disarm[n].kind, s->disarm[n].item,
+                    false);
+    for (u32 n = 0; n < MAX_SET && s->set[n].word; n++)
+        v->ops->set_word(v, (enum raw_word)s->set[n].word, s->set[n].value);
+}
+
 static void run_guest(void *arg)
 {
     struct vcpu *v = arg;
@@ -402,14 +434,18 @@ static void run_guest(void *arg)
     const struct scenario *s = run->scenario;
 
     guest_load(v, s->code, s->probe, &run->initial);
+    if (s->tweak.level) {
+        u64 *entry = nested_entry_at(GUEST_PROBE, s->tweak.level);
+
+        *entry = (*entry & ~s->tweak.clear) | s->tweak.set;
+    }
     if (s->state)
         s->state(&run->initial);
     v->ops->reset(v, &run->initial);
     for (u32 n = 0; n < GPRS; n++)
         if (n != RSP)
             v->regs.gpr[n] = GUEST_CANARY + n;
-    for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
-        v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    set_controls(v);
     if (s->kind != EXIT_PREEMPTION_TIMER)
         watchdog_arm(v);
     watchdog_start();
@@ -438,6 +474,9 @@ static enum feature missing(const struct vcpu *v, const struct caps *caps,
     for (u32 n = 0; n < MAX_NEEDS; n++)
         if (!caps_has(caps, (enum feature)s->needs[n]))
             return (enum feature)s->needs[n];
+    for (u32 n = 0; n < MAX_NEEDS; n++)
+        if (!caps_has(caps, (enum feature)s->use[n]))
+            return (enum feature)s->use[n];
     return FEAT_NONE;
 }
 
@@ -544,13 +583,24 @@ static enum verdict check_names(struct vcpu *v, const char *list)
     return worst;
 }
 
+/* Is it for this vendor, which has its exit at all? */
+static bool applies(enum vendor vendor, const struct scenario *s)
+{
+    const struct exit_row *row = &exit_rows[s->kind];
+
+    if (s->vendor && s->vendor != vendor)
+        return false;
+    return vendor == VENDOR_VMX ? row->vmx_reason >= 0
+                                : row->svm_code != SVM_NONE;
+}
+
 /* Does the configuration select it, and is it for this vendor? */
 static bool selected(const struct vcpu *v, const struct config *config,
                      const struct scenario *s)
 {
     const char *list = config->scenarios;
 
-    if (s->vendor && s->vendor != v->ops->vendor)
+    if (!applies(v->ops->vendor, s))
         return false;
     return *list ? listed(list, s->name) : !s->demo;
 }

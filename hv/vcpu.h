@@ -83,7 +83,8 @@ enum path_flag {
 };
 
 /* Words of the control block that a scenario may look at beside struct exit,
- * or set: VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
+ * or set: VT-x first, what an exit reports (SDM 25.4.2, 25.9), then what
+ * software sets (SDM 25.6), then AMD-V (APM Appendix B). */
 #define RAW_WORDS(W)                                                           \
     W(QUALIFICATION, "exit qualification")                                     \
     W(INSTRUCTION_INFO, "instruction information")                             \
@@ -96,6 +97,22 @@ enum path_flag {
     W(PENDING_DEBUG, "pending debug exceptions")                               \
     W(INTERRUPTIBILITY, "interruptibility state")                              \
     W(ACTIVITY, "activity state")                                              \
+    W(INTERRUPT_STATUS, "guest interrupt status")                              \
+    W(TPR_THRESHOLD, "TPR threshold")                                          \
+    W(APIC_ACCESS_PAGE, "APIC-access address")                                 \
+    W(EOI_BITMAP1, "EOI-exit bitmap 1")                                        \
+    W(TIMER, "VMX-preemption timer value")                                     \
+    W(PLE_GAP, "PLE gap")                                                      \
+    W(PLE_WINDOW, "PLE window")                                                \
+    W(EPT_POINTER, "EPT pointer")                                              \
+    W(PML_PAGE, "PML address")                                                 \
+    W(PML_INDEX, "PML index")                                                  \
+    W(SPP_TABLE, "sub-page-permission-table pointer")                          \
+    W(FUNCTIONS, "VM-function controls")                                       \
+    W(EPTP_LIST, "EPTP-list address")                                          \
+    W(XSS_BITMAP, "XSS-exiting bitmap")                                        \
+    W(ENCLS_BITMAP, "ENCLS-exiting bitmap")                                    \
+    W(ENCLV_BITMAP, "ENCLV-exiting bitmap")                                    \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
@@ -127,6 +144,7 @@ enum event_type {
     EVENT_EXCEPTION = 3,
     EVENT_SOFT_INT = 4,
     EVENT_SOFT_EXCEPTION = 6, /* INT3, INTO: AMD-V injects these as 3 */
+    EVENT_OTHER = 7,          /* vector 0: a pending MTF exit, VT-x only */
 };
 
 struct event {
@@ -171,10 +189,14 @@ struct hv_ops {
     void (*reset)(struct vcpu *v, const struct guest_state *gs);
 
     /* Arms (or disarms) the exits of a kind; item is the CR or DR number,
-     * vector, port or MSR index where the kind has one, for PREEMPTION_TIMER
-     * the guest's time in units of 1024 TSC cycles. False when this vendor
-     * has no such control (VT-x: reads of CR0). */
+     * vector, port, MSR index or VMCS field where the kind has one, for
+     * PREEMPTION_TIMER the guest's time in units of 1024 TSC cycles. False when
+     * this vendor has no such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+
+    /* Switches on (or off) a feature of the extension that is no exit by
+     * itself. False when it has no such switch here. */
+    bool (*use)(struct vcpu *v, enum feature f, bool on);
 
     /* Enters the guest. After each exit it stamps v->exit_tsc, calls
      * vcpu_exited() and enters again, until that says false. */

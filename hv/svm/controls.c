@@ -81,3 +81,12 @@ void svm_controls_reset(struct svm_area *a)
     for (u32 n = 0; n < ARRAY_SIZE(always); n++)
         intercept(a, always[n], true);
 }
+
+/* What scenarios use of AMD-V is all intercepts. */
+bool svm_use(struct vcpu *v, enum feature f, bool on)
+{
+    (void)v;
+    (void)f;
+    (void)on;
+    return false;
+}

@@ -196,6 +196,7 @@ const struct hv_ops svm_ops = {
     .enable = svm_enable,
     .reset = svm_reset,
     .arm = svm_arm,
+    .use = svm_use,
     .run = svm_run,
     .decode = svm_decode,
     .raw = svm_raw,

@@ -39,6 +39,7 @@ static inline union vmcb *svm_vmcb(const struct vcpu *v)
 
 /* controls.c */
 bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+bool svm_use(struct vcpu *v, enum feature f, bool on);
 void svm_controls_reset(struct svm_area *a);
 
 /* exit.c, nested.c, dump.c: members of svm_ops. */

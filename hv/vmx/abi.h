@@ -190,7 +190,8 @@ enum vmcs_field {
 
 /* VMCS_EPTP, SDM 25.6.11 (Extended-Page-Table Pointer). */
 #define EPTP_MEMTYPE_SHIFT 0
-#define EPTP_WALK_SHIFT    3 /* holds the number of levels less one */
+#define EPTP_WALK_SHIFT    3      /* holds the number of levels less one */
+#define EPTP_AD            BIT(6) /* accessed and dirty flags */
 
 /* Memory types, SDM 29.3.7 (EPT and Memory Typing). */
 #define MEMTYPE_WB 6ull
@@ -204,9 +205,14 @@ struct invept_descriptor {
 };
 _Static_assert(sizeof(struct invept_descriptor) == 16, "SDM 31.3");
 
+#define REVISION_SHADOW ((u32)BIT(31))
+
+/* VMREAD and VMWRITE bitmaps, SDM 25.6.15: bits 14:0 of the encoding. */
+#define VMCS_FIELD_INDEX(encoding) ((encoding)&0x7fff)
+
 /* VMXON and VMCS regions, SDM 25.2 and 25.11.5: the CPU's own but for this. */
 struct vmx_region {
-    u32 revision; /* IA32_VMX_BASIC[30:0] */
+    u32 revision; /* IA32_VMX_BASIC[30:0]; bit 31: a shadow VMCS */
     u32 abort;    /* VMX-abort indicator, VMCS only (SDM 28.7) */
     u8 data[PAGE_SIZE - 8];
 };

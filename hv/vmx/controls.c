@@ -131,6 +131,14 @@ static bool arm_control(enum vmx_control c, u32 bit, bool on)
     return true;
 }
 
+bool vmx_arm_capability(u32 msr, u8 bit, bool on)
+{
+    for (enum vmx_control c = 0; c < CONTROLS; c++)
+        if (words[c].msr == msr)
+            return arm_control(c, (u32)BIT(bit), on);
+    return false;
+}
+
 /* The tertiary controls have 64 bits and no must-be-1 half (SDM A.3.4). */
 static bool arm_tertiary(u64 bit, bool on)
 {
@@ -157,14 +165,6 @@ static bool arm_timer(u32 kilocycles, bool on)
     return true;
 }
 
-static bool arm_bit(u8 *map, u32 bit, bool on)
-{
-    u8 mask = (u8)(1u << (bit & 7));
-
-    map[bit / 8] = (u8)(on ? map[bit / 8] | mask : map[bit / 8] & ~mask);
-    return true;
-}
-
 static bool arm_exception(u32 vector, bool on)
 {
     u64 bitmap = vmread(VMCS_EXCEPTION_BITMAP);
@@ -186,16 +186,16 @@ static bool arm_io(struct io_bitmaps *io, u32 port, bool on)
     }
     if (port > 0xffff)
         return false;
-    return arm_bit(port < 0x8000 ? io->a : io->b, port & 0x7fff, on);
+    return vmx_arm_bit(port < 0x8000 ? io->a : io->b, port & 0x7fff, on);
 }
 
 static bool arm_msr(struct msr_bitmap *m, u32 index, bool write, bool on)
 {
     if (index < MSR_LOW_END)
-        return arm_bit(write ? m->write_low : m->read_low, index, on);
+        return vmx_arm_bit(write ? m->write_low : m->read_low, index, on);
     if (index >= MSR_HIGH && index < MSR_HIGH_END)
-        return arm_bit(write ? m->write_high : m->read_high, index - MSR_HIGH,
-                       on);
+        return vmx_arm_bit(write ? m->write_high : m->read_high,
+                           index - MSR_HIGH, on);
     return on; /* in neither range: exits in any case */
 }
 
@@ -270,6 +270,8 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
 
     if (kind == EXIT_PREEMPTION_TIMER)
         return arm_timer(item, on);
+    if (kind == EXIT_VMREAD || kind == EXIT_VMWRITE)
+        return vmx_arm_field(v, kind == EXIT_VMWRITE, item, on);
     switch ((enum vmx_word)(control >> 8)) {
     case CTL_NONE:
         return false;

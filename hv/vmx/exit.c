@@ -349,6 +349,22 @@ static u16 word_field(enum raw_word word)
         [RAW_PENDING_DEBUG] = VMCS_GUEST_PENDING_DEBUG,
         [RAW_INTERRUPTIBILITY] = VMCS_GUEST_INTERRUPTIBILITY,
         [RAW_ACTIVITY] = VMCS_GUEST_ACTIVITY,
+        [RAW_INTERRUPT_STATUS] = VMCS_GUEST_INTERRUPT_STATUS,
+        [RAW_TPR_THRESHOLD] = VMCS_TPR_THRESHOLD,
+        [RAW_APIC_ACCESS_PAGE] = VMCS_APIC_ACCESS_ADDRESS,
+        [RAW_EOI_BITMAP1] = VMCS_EOI_EXIT_BITMAP1,
+        [RAW_TIMER] = VMCS_PREEMPTION_TIMER,
+        [RAW_PLE_GAP] = VMCS_PLE_GAP,
+        [RAW_PLE_WINDOW] = VMCS_PLE_WINDOW,
+        [RAW_EPT_POINTER] = VMCS_EPTP,
+        [RAW_PML_PAGE] = VMCS_PML_ADDRESS,
+        [RAW_PML_INDEX] = VMCS_PML_INDEX,
+        [RAW_SPP_TABLE] = VMCS_SPP_TABLE,
+        [RAW_FUNCTIONS] = VMCS_VM_FUNCTION_CONTROLS,
+        [RAW_EPTP_LIST] = VMCS_EPTP_LIST,
+        [RAW_XSS_BITMAP] = VMCS_XSS_EXITING_BITMAP,
+        [RAW_ENCLS_BITMAP] = VMCS_ENCLS_EXITING_BITMAP,
+        [RAW_ENCLV_BITMAP] = VMCS_ENCLV_EXITING_BITMAP,
     };
 
     return word < ARRAY_SIZE(fields) ? fields[word] : 0;
@@ -362,11 +378,11 @@ bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
     return field && vmread_checked((enum vmcs_field)field, value);
 }
 
-/* Guest state; exit information is read-only (SDM 25.11.2). */
+/* Guest state and controls; exit information is read-only (SDM 25.11.2). */
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value)
 {
     (void)v;
-    if (word < RAW_PENDING_DEBUG || word > RAW_ACTIVITY)
+    if (word < RAW_PENDING_DEBUG || !word_field(word))
         return false;
     vmwrite((enum vmcs_field)word_field(word), value);
     return true;

@@ -22,11 +22,6 @@ static bool vmxon(u64 region)
     return !failed;
 }
 
-static void vmclear(u64 vmcs)
-{
-    __asm__ volatile("vmclear %0" : : "m"(vmcs) : "cc", "memory");
-}
-
 static void vmptrld(u64 vmcs)
 {
     __asm__ volatile("vmptrld %0" : : "m"(vmcs) : "cc", "memory");
@@ -189,7 +184,7 @@ static void vmx_reset(struct vcpu *v, const struct guest_state *gs)
         v->vendor[SLOT_AREA] = phys(a);
     }
     /* The launch state becomes "clear" (SDM 25.11.3). */
-    vmclear(phys(&a->vmcs));
+    vmx_clear(phys(&a->vmcs));
     vmptrld(phys(&a->vmcs));
     v->vendor[SLOT_LAUNCHED] = 0;
     v->vendor[SLOT_VMFAIL] = 0;
@@ -313,6 +308,7 @@ const struct hv_ops vmx_ops = {
     .enable = vmx_enable,
     .reset = vmx_reset,
     .arm = vmx_arm,
+    .use = vmx_use,
     .run = vmx_run,
     .decode = vmx_decode,
     .raw = vmx_raw,
