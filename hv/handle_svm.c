@@ -20,21 +20,6 @@
 /* The low half of a gate, APM vol 2, Figure 4-24. */
 #define GATE_PRESENT BIT(47)
 
-/* VMRUN, VMLOAD, VMSAVE, STGI, CLGI, INVLPGA, PAUSE and the like: stepped
- * over, the guest finds nothing changed. */
-enum next handle_ignored(struct vcpu *v)
-{
-    (void)v;
-    return NEXT_ADVANCE;
-}
-
-/* Trap-like exits: what the guest did is done, or was mended. */
-enum next handle_resumed(struct vcpu *v)
-{
-    (void)v;
-    return NEXT_RESUME;
-}
-
 static enum next inject(struct vcpu *v, u8 vector, bool has_error, u32 error)
 {
     const struct event e = {.type = EVENT_EXCEPTION,

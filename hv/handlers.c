@@ -72,10 +72,19 @@ static enum next handle_cpuid(struct vcpu *v)
     return emulated(v);
 }
 
-static enum next handle_hlt(struct vcpu *v)
+/* HLT, PAUSE, VMLOAD, GETSEC and their like: stepped over, the guest finds
+ * nothing changed. */
+enum next handle_ignored(struct vcpu *v)
 {
     (void)v;
     return NEXT_ADVANCE;
+}
+
+/* Trap-like exits: what the guest did is done, or was mended. */
+enum next handle_resumed(struct vcpu *v)
+{
+    (void)v;
+    return NEXT_RESUME;
 }
 
 static enum next handle_rdtsc(struct vcpu *v)
@@ -284,18 +293,13 @@ static enum next handle_interrupt(struct vcpu *v)
     return NEXT_RESUME;
 }
 
-/* Armed as the watchdog's second way in (hv/run.c). */
-static enum next handle_preemption_timer(struct vcpu *v)
-{
-    return stop(v, STOP_TIMEOUT);
-}
-
-/* A hole that a scenario made in the probe page is filled; any other fault is
- * the guest going astray. */
+/* A hole that a scenario made in the probe page or the large page is filled;
+ * any other fault is the guest going astray. */
 static enum next handle_nested_fault(struct vcpu *v)
 {
     u64 gpa = v->exit.info.npf.gpa;
     u8 access = v->exit.info.npf.access;
+    u32 all = ACCESS_R | ACCESS_W | ACCESS_X;
 
     trace_nested_fault(v->ring, v->exit_tsc,
                        access & ACCESS_X   ? DIR_EXECUTE
@@ -303,10 +307,12 @@ static enum next handle_nested_fault(struct vcpu *v)
                                            : DIR_READ,
                        gpa,
                        v->exit.info.npf.gla_valid ? v->exit.info.npf.gla : 0);
-    if (gpa / PAGE_SIZE != GUEST_PROBE / PAGE_SIZE)
+    if (gpa / PAGE_SIZE == GUEST_PROBE / PAGE_SIZE)
+        nested_map(v, GUEST_PROBE, guest_probe_page(), all);
+    else if (gpa / GUEST_LARGE_SIZE == GUEST_LARGE / GUEST_LARGE_SIZE)
+        nested_map_large(v, GUEST_LARGE, guest_large_page(), all);
+    else
         return handle_unexpected(v);
-    nested_map(v, GUEST_PROBE, guest_probe_page(),
-               ACCESS_R | ACCESS_W | ACCESS_X);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
     return NEXT_RESUME;
@@ -325,7 +331,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_NONE] = handle_unexpected,
 #include "hv/exit.def"
     [EXIT_CPUID] = handle_cpuid,
-    [EXIT_HLT] = handle_hlt,
+    [EXIT_HLT] = handle_ignored,
     [EXIT_RDTSC] = handle_rdtsc,
     [EXIT_INVLPG] = handle_invlpg,
     [EXIT_HYPERCALL] = handle_hypercall,
@@ -364,5 +370,30 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_AVIC_NOACCEL] = handle_resumed,
     [EXIT_ENTRY_INVALID] = handle_entry_failed,
     [EXIT_ENTRY_MSR_LOAD] = handle_entry_failed,
+    [EXIT_VMCLEAR] = handle_vmx_instruction,
+    [EXIT_VMLAUNCH] = handle_vmx_instruction,
+    [EXIT_VMPTRLD] = handle_vmx_instruction,
+    [EXIT_VMPTRST] = handle_vmx_instruction,
+    [EXIT_VMREAD] = handle_vmx_instruction,
+    [EXIT_VMRESUME] = handle_vmx_instruction,
+    [EXIT_VMWRITE] = handle_vmx_instruction,
+    [EXIT_VMXOFF] = handle_vmx_instruction,
+    [EXIT_VMXON] = handle_vmx_instruction,
+    [EXIT_INVEPT] = handle_vmx_instruction,
+    [EXIT_INVVPID] = handle_vmx_instruction,
+    [EXIT_GETSEC] = handle_ignored,
+    [EXIT_VMFUNC] = handle_ignored,
+    [EXIT_ENCLS] = handle_ignored,
+    [EXIT_ENCLV] = handle_ignored,
+    [EXIT_XSAVES] = handle_ignored,
+    [EXIT_XRSTORS] = handle_ignored,
+    [EXIT_MONITOR_TRAP] = handle_resumed,
+    [EXIT_APIC_WRITE] = handle_resumed,
+    [EXIT_VIRTUAL_EOI] = handle_resumed,
+    [EXIT_TPR_THRESHOLD] = handle_tpr_threshold,
+    [EXIT_APIC_ACCESS] = handle_apic_access,
+    [EXIT_NESTED_MISCONFIG] = handle_nested_misconfig,
+    [EXIT_SPP_EVENT] = handle_spp_event,
+    [EXIT_PML_FULL] = handle_pml_full,
 };
 #pragma GCC diagnostic pop

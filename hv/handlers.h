@@ -30,12 +30,18 @@ enum next {
 typedef enum next handler(struct vcpu *v);
 extern handler *const handlers[EXIT_KINDS];
 
-/* hv/handlers.c: says what came, dumps the control block and stops. */
-handler handle_unexpected;
+/* hv/handlers.c. Says what came, dumps the control block and stops; steps over
+ * an instruction, to no effect; goes on where the guest is. */
+handler handle_unexpected, handle_ignored, handle_resumed;
 
 /* hv/handle_svm.c: the exits of AMD-V alone. */
-handler handle_ignored, handle_undefined, handle_pushf, handle_popf;
-handler handle_iret, handle_swint, handle_icebp, handle_interrupt_window;
-handler handle_ferr_freeze, handle_resumed;
+handler handle_undefined, handle_pushf, handle_popf, handle_iret;
+handler handle_swint, handle_icebp, handle_interrupt_window;
+handler handle_ferr_freeze;
+
+/* hv/handle_vmx.c: those of VT-x alone. */
+handler handle_vmx_instruction, handle_tpr_threshold, handle_apic_access;
+handler handle_nested_misconfig, handle_spp_event, handle_pml_full;
+handler handle_preemption_timer;
 
 #endif

@@ -26,6 +26,8 @@ extern const struct scenario *const __stop_scenarios[];
 /* What the texts refer to. */
 const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
+const u8 guest_abort[1] __attribute__((visibility("hidden")));
+const u8 guest_pml4[8];
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
 void guest_at_cpl3(struct guest_state *gs)
@@ -81,6 +83,17 @@ u64 watchdog_cycles(void)
 void entry_spoil(struct vcpu *v)
 {
     (void)v;
+}
+u64 guest_large_page(void)
+{
+    return 0;
+}
+void nested_map_large(struct vcpu *v, u64 gpa, u64 pa, u32 access)
+{
+    (void)v;
+    (void)gpa;
+    (void)pa;
+    (void)access;
 }
 
 #define EACH(s)                                                                \
