@@ -20,7 +20,8 @@ usage: ./run-qemu.sh [option]...
 Boots build/esp on one platform and shows every crossing of the guest.
 
   --platform NAME      qemu-svm    AMD-V in QEMU's TCG (the default)
-                       bochs-vmx   VT-x in Bochs
+                       bochs-vmx   VT-x in Bochs; with two more CPU models
+                       as bochs-vmx-tigerlake and bochs-vmx-arrandale
                        bochs-svm   AMD-V in Bochs
                        kvm         this machine's own, through nested KVM
   --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
@@ -143,14 +144,14 @@ check_platform() {
         need /usr/share/ovmf/OVMF.fd ovmf
         [ "$PLATFORM" != kvm ] || need_nested_kvm
         ;;
-    bochs-vmx | bochs-svm)
+    bochs-vmx | bochs-vmx-tigerlake | bochs-vmx-arrandale | bochs-svm)
         need bochs bochs
         need mformat mtools
         need /usr/share/ovmf/OVMF.fd ovmf
         need /usr/share/vgabios/vgabios.bin vgabios
         ;;
     *) misuse "unknown platform '$PLATFORM': choose qemu-svm, bochs-vmx," \
-        "bochs-svm or kvm" ;;
+        "bochs-vmx-tigerlake, bochs-vmx-arrandale, bochs-svm or kvm" ;;
     esac
     [[ ${LIMIT:=$(default_limit)} =~ ^[1-9][0-9]*$ ]] ||
         misuse "--timeout needs a number of seconds, not '$LIMIT'"
@@ -225,10 +226,15 @@ make_disk() {
 # panic: fatal ends Bochs at port 0x8900's "Shutdown"; a panic of the CPU
 #        model is only reported, for it may be what a scenario is about.
 make_bochsrc() {
-    local model=corei7_skylake_x log=witness com1=line
+    local model log=witness com1=line
     [ -n "$WITNESS" ] || log=/dev/null
     [ "$TRANSPORT" != e9 ] || com1=/dev/null
-    [ "$PLATFORM" = bochs-vmx ] || model=ryzen
+    case $PLATFORM in
+    *-tigerlake) model=tigerlake ;;             # MTF, SPP, CET
+    *-arrandale) model=corei5_arrandale_m520 ;; # GETSEC, and little else
+    *-svm) model=ryzen ;;
+    *) model=corei7_skylake_x ;;
+    esac
     cat <<EOF
 display_library: rfb, options="timeout=0"
 cpu: model=${CPU:-$model}, count=1, ips=5000000, reset_on_triple_fault=0
