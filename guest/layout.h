@@ -7,6 +7,7 @@
  *             last with its page tables, GDT, IDT, TSS and stack
  *   0x100000  the probe page: backed by memory, mapped by the guest with all
  *             rights, by nested paging with those that the scenario says
+ *   0x101000  the local APIC, where a scenario asks for it
  *
  * Below 1 MiB, so that real mode reaches it too.
  */
@@ -15,6 +16,7 @@
 
 #define GUEST_BASE     0x10000
 #define GUEST_PROBE    0x100000
+#define GUEST_APIC     0x101000
 #define GUEST_UNMAPPED 0x6000 /* an address that the guest never maps */
 
 /* Selectors in the guest's GDT (guest/entry.asm). */

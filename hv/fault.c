@@ -202,6 +202,11 @@ u64 host_nmi_count(void)
     return nmi_count;
 }
 
+void host_raise_nmi(void)
+{
+    __asm__ volatile("int $2" ::: "memory"); /* the stub ends with IRET */
+}
+
 u8 host_take_interrupt(void)
 {
     sti();
