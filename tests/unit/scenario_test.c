@@ -28,6 +28,7 @@ const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
+const u8 guest_seen[8], guest_vectors[1], guest_stack_top[1];
 void guest_at_cpl3(struct guest_state *gs)
 {
     (void)gs;
@@ -67,6 +68,16 @@ void apic_self_ipi(u8 vector)
 u32 apic_id(void)
 {
     return 0;
+}
+void guest_map_apic(struct vcpu *v)
+{
+    (void)v;
+}
+void guest_set_gate(u8 vector, const u8 *label, u8 ist)
+{
+    (void)vector;
+    (void)label;
+    (void)ist;
 }
 void apic_timer_oneshot(u8 vector, u64 us)
 {
