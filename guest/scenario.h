@@ -147,6 +147,7 @@ struct scenario {
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
+    const char *(*lacks)(struct vcpu *v); /* or what the machine lacks; NULL */
     struct arm arm[MAX_ARM];
     const struct event *inject; /* at the first entry, by INJECT() */
     u8 back_at; /* label to which the guest's handler returns: R15 */

@@ -122,8 +122,7 @@ enum next handle_smi(struct vcpu *v)
     return wake(v);
 }
 
-/* The CPU may keep the INIT pending, and then leaves no guest alone: it is
- * the last exit of a run. */
+/* The CPU may keep the INIT pending, and then leaves no guest alone. */
 enum next handle_init(struct vcpu *v)
 {
     v->stop = STOP_FINAL;

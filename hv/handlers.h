@@ -15,7 +15,6 @@
 #define EMULATED_MSR        0x70116a7edeadbeefull
 #define EMULATED_IN         0xa1b2c3d4ull
 #define EMULATED_CR8        5ull
-#define WINDOW_VECTOR       0x52 /* what an interrupt window lets in */
 #define PROBE_VALUE         0x3132333435363700ull /* first u64, then + 1 each */
 #define PROBE_CODE          0xf00                 /* offset of a RET */
 
@@ -36,12 +35,14 @@ handler handle_unexpected;
 
 /* hv/handle_svm.c: the exits of AMD-V alone. */
 handler handle_ignored, handle_undefined, handle_pushf, handle_popf;
-handler handle_iret, handle_swint, handle_icebp, handle_ferr_freeze, handle_resumed;
+handler handle_iret, handle_swint, handle_icebp, handle_ferr_freeze,
+    handle_resumed;
 
-/* hv/handle_event.c. queue_event(): for the next entry, traced. deliver(): queues e, which the exit kept from the guest;
- * if that came in the delivery of another event, what the two make together.
- * redeliver(): queues the event again in whose delivery the exit came, if
- * there was one; for handlers that have mended what was in the way. */
+/* hv/handle_event.c. queue_event(): e comes at the next entry. deliver(): the
+ * same for an exception that the exit kept from the guest; if that came in the
+ * delivery of another event, what the two make together. redeliver(): queues
+ * the event again in whose delivery the exit came, if there was one; for
+ * handlers that have mended what was in the way. */
 void queue_event(struct vcpu *v, const struct event *e);
 enum next deliver(struct vcpu *v, const struct event *e);
 void redeliver(struct vcpu *v);

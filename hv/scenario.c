@@ -292,6 +292,10 @@ bool scenario_observe(struct vcpu *v)
     }
     if (run->scenario->exited)
         run->scenario->exited(v);
+    if (run->scenario->final && !next_expected(v)) {
+        v->stop = STOP_FINAL; /* no handler is to bring the guest back */
+        return false;
+    }
     if (++run->exits < EXIT_LIMIT)
         return true;
     v->stop = STOP_LIMIT;
@@ -470,20 +474,27 @@ static enum feature missing(const struct vcpu *v, const struct caps *caps,
     return FEAT_NONE;
 }
 
-/* A feature is missing, or is there and leaves nothing to see. */
+/* A feature is missing, or is there and leaves nothing to see; or something
+ * that no feature bit tells. */
 static bool skipped(struct vcpu *v, const struct caps *caps)
 {
     const struct scenario *s = v->run->scenario;
     enum feature lacks = missing(v, caps, s);
     enum feature lifts = (enum feature)s->unless;
     char text[64], reason[sizeof(v->run->reason)];
+    const char *machine = NULL;
 
     if (lacks != FEAT_NONE) {
         judge(v->run, VERDICT_SKIP, feature_text(lacks, text, sizeof(text)));
         return true;
     }
-    if (lifts == FEAT_NONE || !caps_has(caps, lifts))
-        return false;
+    if (lifts == FEAT_NONE || !caps_has(caps, lifts)) {
+        if (s->lacks)
+            machine = s->lacks(v);
+        if (machine)
+            judge(v->run, VERDICT_SKIP, machine);
+        return machine != NULL;
+    }
     format(reason, sizeof(reason), "no such rule with %s",
            feature_text(lifts, text, sizeof(text)));
     judge(v->run, VERDICT_SKIP, reason);
@@ -607,6 +618,22 @@ static void put_in_order(const struct scenario **list, u32 count,
     }
 }
 
+/* Moves those to the end that leave the CPU unfit for others, whatever the
+ * order is. */
+static void put_last(const struct scenario **list, u32 count)
+{
+    for (u32 n = count, end = count; n-- > 0;) {
+        const struct scenario *s = list[n];
+
+        if (!s->last)
+            continue;
+        end--;
+        for (u32 i = n; i < end; i++)
+            list[i] = list[i + 1];
+        list[end] = s;
+    }
+}
+
 enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
@@ -619,6 +646,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
         if (selected(v, config, *s) && count < MAX_SCENARIOS)
             list[count++] = *s;
     put_in_order(list, count, config);
+    put_last(list, count);
     for (u32 n = 0; n < count; n++) {
         enum verdict verdict = run_scenario(v, caps, list[n]);
 

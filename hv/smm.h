@@ -7,8 +7,9 @@
 
 #include "hv/types.h"
 
-/* Puts the handler where an SMI begins. Idempotent. */
-void smm_init(void);
+/* Puts the handler where an SMI begins, and tries it. False: the firmware has
+ * moved SMRAM, so that SMIs are its own. */
+bool smm_init(void);
 
 /* How many SMIs the handler has seen since smm_init(). */
 u64 smm_count(void);
