@@ -4,15 +4,19 @@
  */
 /* clang-format off */
 #include "guest/scenario.h"
+#include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/handlers.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
+#include "hv/smm.h"
 
 #define TIMER_VECTOR 0x51
 #define TIMER_US     200
+#define WINDOW_VECTOR 0x52 /* what an interrupt window lets in */
+#define SIPI_VECTOR  0x56
 #define HLT_US       5000 /* by then the guest has reached its HLT */
 
 /* The guest writes to the interrupt command register (SDM 11.6.1): to its own
@@ -166,6 +170,19 @@ SCENARIO(nmi_off, NMI, .negative = true, .before = guest_map_apic,
          .see = {SENT(0x4400), GPR(R15, 0), SEEN(count, 1),
                  SEEN(vector, VECTOR_NMI), DEVICE(NMI, 0)});
 
+/* A window is open: in comes what it was for. */
+static void let_in(struct vcpu *v)
+{
+    static const struct event interrupt = {.type = EVENT_INTR,
+                                           .vector = WINDOW_VECTOR},
+                              nmi = {.type = EVENT_NMI, .vector = VECTOR_NMI};
+
+    if (v->exit.kind == EXIT_INTERRUPT_WINDOW)
+        queue_event(v, &interrupt);
+    if (v->exit.kind == EXIT_NMI_WINDOW)
+        queue_event(v, &nmi);
+}
+
 static void own_nmi_handler(struct vcpu *v)
 {
     guest_map_apic(v);
@@ -220,7 +237,7 @@ GUEST(nmi_window, AT(nmi_window, 1) "jmp 9f\n" AT(nmi_window, 3) "inc rsi\n"
                                                                  "9:\n")
 SCENARIO(nmi_window, NMI_WINDOW, .vendor = VENDOR_VMX,
          .needs = {FEAT_VMX_VIRTUAL_NMI}, .before = own_nmi_handler,
-         .arm = {{EXIT_NMI_WINDOW}},
+         .arm = {{EXIT_NMI_WINDOW}}, .exited = let_in,
          .expect = {{EXIT_NMI_WINDOW, 1,
                      .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
                              RAW(INTERRUPTIBILITY, 0)}}},
@@ -250,7 +267,8 @@ GUEST(nmi_window_iret,
       "9: xor ecx, ecx\n")
 SCENARIO(nmi_window_iret, NMI_WINDOW, .vendor = VENDOR_VMX,
          .needs = {FEAT_VMX_VIRTUAL_NMI}, .before = blocked_by_nmi,
-         .arm = {{EXIT_NMI_WINDOW}}, .expect = {{EXIT_NMI_WINDOW, 1}},
+         .arm = {{EXIT_NMI_WINDOW}}, .exited = let_in,
+         .expect = {{EXIT_NMI_WINDOW, 1}},
          .see = {SAME(RAX, RSP), GPR(RCX, 0),
                  GPR(RSI, GUEST_CANARY + RSI + 1), CHANGED(BLOCKING, 0)});
 
@@ -267,6 +285,7 @@ GUEST(interrupt_window,
                                       "2: xor r15d, r15d\n")
 SCENARIO(interrupt_window, INTERRUPT_WINDOW, .vendor = VENDOR_VMX,
          .state = interrupts_off, .arm = {{EXIT_INTERRUPT_WINDOW}},
+         .exited = let_in,
          .expect = {{EXIT_INTERRUPT_WINDOW, 1,
                      .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
                              RAW(INTERRUPTIBILITY, 0)}}},
@@ -291,6 +310,7 @@ GUEST(window_shadow, "lea r15, [rip + 2f]\n" AT(window_shadow, 1)
 #define WINDOW_SHADOW(id, shadow)                                              \
     SCENARIO_OF(id, window_shadow, INTERRUPT_WINDOW, .vendor = VENDOR_VMX,     \
                 .before = shadow, .arm = {{EXIT_INTERRUPT_WINDOW}},            \
+                .exited = let_in,                                              \
                 .expect = {{EXIT_INTERRUPT_WINDOW, 1}},                        \
                 .see = {SEEN(count, 1), SEEN(vector, WINDOW_VECTOR),           \
                         SEEN_AT(1), GPR(R15, 0)})
@@ -311,6 +331,76 @@ WINDOW_SHADOW(window_mov_ss, shadow_of_mov_ss);
                      GPR(RDX, CPUID_SIGNATURE_EDX), CHANGED(BLOCKING, 0)})
 SHADOW(shadow_sti, "cli\nsti\n", BLOCKED_BY_STI, 1);
 SHADOW(shadow_mov_ss, "mov ss, edx\n", BLOCKED_BY_MOV_SS, 1);
+
+/* AMD-V: an SMI waits for STGI, as an NMI does (APM 15.13.3). */
+static const char *own_smm(struct vcpu *v)
+{
+    (void)v;
+    return smm_init() ? NULL
+                      : "needs SMBASE 30000h: the firmware handles SMIs here";
+}
+
+GUEST(smi, SEND(0x4200) AWAIT_HOST(smi))
+SCENARIO(smi, SMI, .vendor = VENDOR_SVM, .lacks = own_smm,
+         .before = guest_map_apic,
+         .arm = {{EXIT_SMI}},
+         .expect = {{EXIT_SMI, 1, .until = 2,
+                     .raw = {RAW(EXITINFO2, 0),
+                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
+         .see = {SENT(0x4200), DEVICE(SMI, 1), SEEN(count, 0)});
+
+/* By the default treatment of SMIs there is no exit, and the guest does not
+ * notice (SDM 32.14). On AMD-V this is no way to test it: an emulator that
+ * fails is in system-management mode from then on. */
+GUEST(smi_off, SEND(0x4200) "nop\n")
+SCENARIO(smi_off, SMI, .vendor = VENDOR_VMX, .negative = true,
+         .before = guest_map_apic, .see = {SENT(0x4200), SEEN(count, 0)});
+
+static const char *second_cpu(struct vcpu *v)
+{
+    (void)v;
+    return ap_start() ? NULL : "needs a second CPU: --cpus 2";
+}
+
+static void wait_for_sipi(struct vcpu *v)
+{
+    v->ops->set(v, REG_ACTIVITY, ACTIVITY_WAIT_FOR_SIPI);
+    ap_send(DELIVER_SIPI, SIPI_VECTOR);
+}
+
+static void no_more_sipi(struct vcpu *v)
+{
+    if (v->exit.kind == EXIT_SIPI)
+        ap_stop();
+}
+
+/* Asleep until another CPU sends a SIPI: it makes the guest exit, and does
+ * nothing else to it (SDM 26.2). */
+GUEST(sipi, AT(sipi, 1) "nop\n")
+SCENARIO(sipi, SIPI, .lacks = second_cpu, .vendor = VENDOR_VMX, .final = true,
+         .before = wait_for_sipi, .exited = no_more_sipi,
+         .expect = {{EXIT_SIPI, 1, .has_info = true,
+                     .info.interrupt = {.vector = SIPI_VECTOR,
+                                        .acknowledged = true},
+                     .raw = {RAW(QUALIFICATION, SIPI_VECTOR), NO_INTERRUPTION,
+                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}}});
+
+/* It was still waiting when the exit came (SDM 28.1); awake, it goes on. */
+SCENARIO_OF(sipi_resume, sipi, SIPI, .lacks = second_cpu,
+            .vendor = VENDOR_VMX, .before = wait_for_sipi,
+            .exited = no_more_sipi,
+            .expect = {{EXIT_SIPI, 1,
+                        .raw = {RAW(ACTIVITY, ACTIVITY_WAIT_FOR_SIPI),
+                                RAW(INTERRUPTIBILITY, 0)}}});
+
+/* VT-x: blocked in the host, INIT stops the guest (SDM 26.2). Some CPUs keep
+ * it, so it comes last. */
+GUEST(init, SEND(0x4500) AWAIT_HOST(init))
+SCENARIO(init, INIT, .vendor = VENDOR_VMX, .last = true, .final = true,
+         .before = guest_map_apic,
+         .expect = {{EXIT_INIT, 1, .until = 2,
+                     .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
+                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}}});
 
 /* No IDT to deliver #UD, none for #DF: shutdown. The state is undefined on
  * AMD-V (APM 15.14.3), so RIP is not looked at. */

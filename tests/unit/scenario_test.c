@@ -12,11 +12,14 @@
 #include <cmocka.h>
 
 #include "guest/scenario.h"
+#include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/guest.h"
 #include "hv/memory.h"
+#include "hv/handlers.h"
 #include "hv/nested.h"
 #include "hv/entry.h"
+#include "hv/smm.h"
 
 /* The linker's own names for the ends of the set; linker.ld gives it others
  * in the image. */
@@ -68,6 +71,31 @@ void apic_self_ipi(u8 vector)
 u32 apic_id(void)
 {
     return 0;
+}
+void queue_event(struct vcpu *v, const struct event *e)
+{
+    (void)v;
+    (void)e;
+}
+bool smm_init(void)
+{
+    return false;
+}
+u64 smm_count(void)
+{
+    return 0;
+}
+bool ap_start(void)
+{
+    return false;
+}
+void ap_send(enum delivery mode, u8 vector)
+{
+    (void)mode;
+    (void)vector;
+}
+void ap_stop(void)
+{
 }
 void guest_map_apic(struct vcpu *v)
 {
