@@ -183,6 +183,8 @@ void host_vector(struct frame *f)
 {
     if (f->vector == VECTOR_NMI) {
         nmi_count++;
+    } else if (f->vector == VECTOR_SX) {
+        /* An INIT, redirected (APM 15.28): no more is to be done. */
     } else if (f->vector < FIRST_INTERRUPT) {
         exception(f);
     } else if (f->vector != SPURIOUS_VECTOR) {

@@ -122,11 +122,10 @@ enum next handle_smi(struct vcpu *v)
     return wake(v);
 }
 
-/* The CPU may keep the INIT pending, and then leaves no guest alone. */
+/* VT-x: the exit has taken it. AMD-V: it came at STGI, as #SX. */
 enum next handle_init(struct vcpu *v)
 {
-    v->stop = STOP_FINAL;
-    return NEXT_STOP;
+    return wake(v);
 }
 
 enum next handle_sipi(struct vcpu *v)

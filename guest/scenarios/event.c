@@ -9,6 +9,7 @@
 #include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/handlers.h"
+#include "hv/msr.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
 #include "hv/smm.h"
@@ -401,6 +402,26 @@ SCENARIO(init, INIT, .vendor = VENDOR_VMX, .last = true, .final = true,
          .expect = {{EXIT_INIT, 1, .until = 2,
                      .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
                              RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}}});
+
+/* AMD-V: INIT waits for STGI, and comes to the host as #SX, if it can be
+ * redirected; else it resets the CPU under the host (APM 15.13.4, 15.28). */
+static const char *redirects_init(struct vcpu *v)
+{
+    (void)v;
+    wrmsr(MSR_VM_CR, rdmsr(MSR_VM_CR) | VM_CR_R_INIT);
+    return rdmsr(MSR_VM_CR) & VM_CR_R_INIT
+               ? NULL
+               : "VM_CR.R_INIT (MSR C0010114h[1]): an INIT resets this CPU";
+}
+
+GUEST(init_redirected, SEND(0x4500) AWAIT_HOST(init_redirected))
+SCENARIO(init_redirected, INIT, .vendor = VENDOR_SVM, .last = true,
+         .lacks = redirects_init, .before = guest_map_apic,
+         .arm = {{EXIT_INIT}},
+         .expect = {{EXIT_INIT, 1, .until = 2,
+                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
+                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
+         .see = {SENT(0x4500), SEEN(count, 0)});
 
 /* No IDT to deliver #UD, none for #DF: shutdown. The state is undefined on
  * AMD-V (APM 15.14.3), so RIP is not looked at. */
