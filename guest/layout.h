@@ -7,6 +7,7 @@
  *             last with its page tables, GDT, IDT, TSS and stack
  *   0x100000  the probe page: backed by memory, mapped by the guest with all
  *             rights, by nested paging with those that the scenario says
+ *   0x101000  the local APIC, where a scenario asks for it
  *   0x200000  the large page: 2 MiB that the guest maps with all rights; absent
  *             in nested paging until a fault, or a scenario, puts it there
  *
@@ -17,6 +18,7 @@
 
 #define GUEST_BASE       0x10000
 #define GUEST_PROBE      0x100000
+#define GUEST_APIC       0x101000
 #define GUEST_LARGE      0x200000
 #define GUEST_LARGE_SIZE 0x200000ul
 #define GUEST_UNMAPPED   0x6000 /* an address that the guest never maps */

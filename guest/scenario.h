@@ -69,6 +69,13 @@ struct expect {
     struct raw_want raw[MAX_RAW];
 };
 
+/* An event that is queued for the first entry. */
+#define INJECT(t, v, ...)                                                      \
+    .inject = &(const struct event)                                            \
+    {                                                                          \
+        .type = EVENT_##t, .vector = v, __VA_ARGS__                            \
+    }
+
 /* What must hold when the scenario has ended: the guest's view. */
 enum see_what {
     SEE_NOTHING,
@@ -140,6 +147,8 @@ enum device_cell {
     DEVICE_CR8,
     DEVICE_TSC,    /* what RDTSC reads */
     DEVICE_VECTOR, /* of the last external interrupt that the host took */
+    DEVICE_NMI,    /* how many NMIs the host took */
+    DEVICE_SMI,    /* how many SMIs the handler in SMRAM took */
     DEVICE_CELLS
 };
 
@@ -174,15 +183,19 @@ struct scenario {
     bool demo;            /* runs only when it is named */
     bool final;           /* the last expected exit ends it */
     bool negative;        /* with the control off: no exit at all */
+    bool last;            /* to run after all others: it leaves an INIT */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
     u16 use[MAX_NEEDS];   /* needed as well, and switched on */
+    const char *(*lacks)(struct vcpu *v); /* or what the machine lacks; NULL */
     struct arm arm[MAX_ARM];
     struct arm disarm[MAX_ARM]; /* after that */
     struct word_set set[MAX_SET];
     struct tweak tweak;
+    const struct event *inject; /* at the first entry, by INJECT() */
+    u8 back_at; /* label to which the guest's handler returns: R15 */
     struct expect expect[MAX_EXPECT];
     struct see see[MAX_SEE];
     void (*state)(struct guest_state *gs); /* changes the state at the start */

@@ -53,6 +53,7 @@ enum exit_detail {
     DETAIL_npf,
     DETAIL_invlpg,
     DETAIL_swint,
+    DETAIL_interrupt,
 };
 
 /* The typed part; which member holds is exit_row_of(kind)->detail. */
@@ -94,6 +95,10 @@ union exit_info {
     struct {
         u8 vector; /* of INT n */
     } swint;
+    struct {
+        u8 vector;         /* 0: not reported */
+        bool acknowledged; /* the exit took it: it is pending no more */
+    } interrupt;
 };
 
 struct exit {

@@ -147,10 +147,3 @@ enum next handle_ferr_freeze(struct vcpu *v)
     v->path |= PATH_INJECT;
     return NEXT_RESUME;
 }
-
-/* A virtual interrupt that may come now: the guest takes it at the entry. */
-enum next handle_interrupt_window(struct vcpu *v)
-{
-    v->ops->arm(v, EXIT_INTERRUPT_WINDOW, 0, false);
-    return NEXT_RESUME;
-}

@@ -6,14 +6,11 @@
 #include "hv/handlers.h"
 
 #include "guest/scenario.h"
-#include "hv/apic.h"
 #include "hv/console.h"
 #include "hv/cpu.h"
 #include "hv/entry.h"
-#include "hv/fault.h"
 #include "hv/guest.h"
 #include "hv/nested.h"
-#include "hv/run.h"
 #include "hv/scenario.h"
 #include "trace/trace.h"
 
@@ -253,8 +250,9 @@ static enum next handle_io(struct vcpu *v)
     return emulated(v);
 }
 
-/* Back into the guest as it was. INT3 and INTO are software exceptions: they
- * return behind the instruction, so their length goes along. */
+/* Back into the guest as it was, or as the double fault that it makes. INT3
+ * and INTO are software exceptions: they return behind the instruction, so
+ * their length goes along. */
 static enum next handle_exception(struct vcpu *v)
 {
     u8 vector = v->exit.info.exception.vector;
@@ -272,25 +270,7 @@ static enum next handle_exception(struct vcpu *v)
     /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
     if (vector == VECTOR_PF)
         v->ops->set(v, REG_CR2, v->exit.info.exception.address);
-    v->ops->inject(v, &e);
-    trace_inject(v->ring, v->exit_tsc, e.type, vector, e.error);
-    v->path |= PATH_INJECT;
-    return NEXT_RESUME;
-}
-
-/* The interrupt is still pending: the host takes it now, by its own IDT. */
-static enum next handle_interrupt(struct vcpu *v)
-{
-    u8 vector = host_take_interrupt();
-
-    trace_interrupt(v->ring, v->exit_tsc, vector);
-    v->path |= PATH_HOSTIRQ;
-    if (vector == WATCHDOG_VECTOR)
-        return stop(v, STOP_TIMEOUT);
-    v->device[DEVICE_VECTOR] = vector;
-    *guest_copy(guest_flag, u64) = 1;
-    watchdog_start(); /* a scenario's own use of the timer ends here */
-    return NEXT_RESUME;
+    return deliver(v, &e);
 }
 
 /* A hole that a scenario made in the probe page or the large page is filled;
@@ -315,6 +295,7 @@ static enum next handle_nested_fault(struct vcpu *v)
         return handle_unexpected(v);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
+    redeliver(v);
     return NEXT_RESUME;
 }
 
@@ -344,10 +325,15 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_IO] = handle_io,
     [EXIT_EXCEPTION] = handle_exception,
     [EXIT_INTERRUPT] = handle_interrupt,
+    [EXIT_NMI] = handle_nmi,
+    [EXIT_SMI] = handle_smi,
+    [EXIT_INIT] = handle_init,
+    [EXIT_SIPI] = handle_sipi,
+    [EXIT_INTERRUPT_WINDOW] = handle_window,
+    [EXIT_NMI_WINDOW] = handle_window,
     [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
-    [EXIT_INTERRUPT_WINDOW] = handle_interrupt_window,
     [EXIT_PUSHF] = handle_pushf,
     [EXIT_POPF] = handle_popf,
     [EXIT_IRET] = handle_iret,

@@ -36,12 +36,22 @@ handler handle_unexpected, handle_ignored, handle_resumed;
 
 /* hv/handle_svm.c: the exits of AMD-V alone. */
 handler handle_undefined, handle_pushf, handle_popf, handle_iret;
-handler handle_swint, handle_icebp, handle_interrupt_window;
-handler handle_ferr_freeze;
+handler handle_swint, handle_icebp, handle_ferr_freeze;
 
 /* hv/handle_vmx.c: those of VT-x alone. */
 handler handle_vmx_instruction, handle_tpr_threshold, handle_apic_access;
 handler handle_nested_misconfig, handle_spp_event, handle_pml_full;
 handler handle_preemption_timer;
+
+/* hv/handle_event.c. queue_event(): e comes at the next entry. deliver(): the
+ * same for an exception that the exit kept from the guest; if that came in the
+ * delivery of another event, what the two make together. redeliver(): queues
+ * the event again in whose delivery the exit came, if there was one; for
+ * handlers that have mended what was in the way. */
+void queue_event(struct vcpu *v, const struct event *e);
+enum next deliver(struct vcpu *v, const struct event *e);
+void redeliver(struct vcpu *v);
+handler handle_interrupt, handle_nmi, handle_smi, handle_init, handle_sipi;
+handler handle_window;
 
 #endif

@@ -24,18 +24,34 @@ static const char *const gpr_names[GPRS] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
-static const char *const reg_names[] = {"rip", "rsp", "rflags", "cr0", "cr2",
-                                        "cr3", "cr4", "cr8",    "dr7", "efer"};
+static const char *const reg_names[] = {"rip",
+                                        "rsp",
+                                        "rflags",
+                                        "cr0",
+                                        "cr2",
+                                        "cr3",
+                                        "cr4",
+                                        "cr8",
+                                        "dr7",
+                                        "efer",
+                                        "activity state",
+                                        "blocking",
+                                        "pending debug exceptions"};
 static const char *const raw_names[] = {
 #define W(name, text) [RAW_##name] = text,
     RAW_WORDS(W)
 #undef W
 };
 static const char *const device_names[DEVICE_CELLS] = {
-    [DEVICE_IN] = "value of in",         [DEVICE_OUT] = "value of out",
-    [DEVICE_OUT_COUNT] = "count of out", [DEVICE_MSR] = "emulated msr",
-    [DEVICE_CR8] = "emulated cr8",       [DEVICE_TSC] = "emulated tsc",
-    [DEVICE_VECTOR] = "interrupt vector"};
+    [DEVICE_IN] = "value of in",
+    [DEVICE_OUT] = "value of out",
+    [DEVICE_OUT_COUNT] = "count of out",
+    [DEVICE_MSR] = "emulated msr",
+    [DEVICE_CR8] = "emulated cr8",
+    [DEVICE_TSC] = "emulated tsc",
+    [DEVICE_VECTOR] = "interrupt vector",
+    [DEVICE_NMI] = "nmis that the host took",
+    [DEVICE_SMI] = "smis that the host took"};
 static const char *const seen_names[] = {
     "exceptions that the guest saw", "vector that the guest saw",
     "error code that the guest saw", "rip that the guest saw",
@@ -83,12 +99,12 @@ void scenario_judge(struct run *run, enum verdict verdict, const char *reason)
     judge(run, verdict, reason);
 }
 
-/* The same, for the n-th exit. */
+/* The same, for the n-th exit of the run. */
 static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 {
     char text[48];
 
-    format(text, sizeof(text), "exit %u %s", v->run->next + 1, what);
+    format(text, sizeof(text), "exit %u %s", v->run->exits + 1, what);
     return check(v, text, want, got);
 }
 
@@ -101,7 +117,7 @@ static bool check_kind(struct vcpu *v, const struct expect *want, u8 got)
     if (want->kind == got)
         return check_exit(v, "kind", want->kind, got);
     exit_name((enum exit_kind)want->kind, want->item, name, sizeof(name));
-    format(reason, sizeof(reason), "exit %u: want %s, got %s", run->next + 1,
+    format(reason, sizeof(reason), "exit %u: want %s, got %s", run->exits + 1,
            name, got == EXIT_NONE ? "none" : exit_row_of(got)->name);
     judge(run, VERDICT_FAIL, reason);
     return check_exit(v, "kind", want->kind, got);
@@ -191,6 +207,11 @@ static void check_info(struct vcpu *v, const union exit_info *want)
     case DETAIL_swint:
         check_exit(v, "vector", want->swint.vector, got->swint.vector);
         break;
+    case DETAIL_interrupt:
+        check_exit(v, "vector", want->interrupt.vector, got->interrupt.vector);
+        check_exit(v, "acknowledged", want->interrupt.acknowledged,
+                   got->interrupt.acknowledged);
+        break;
     default:
         check_exit(v, "info", 1, 0); /* the text asks for what there is not */
     }
@@ -275,6 +296,10 @@ bool scenario_observe(struct vcpu *v)
     }
     if (run->scenario->exited)
         run->scenario->exited(v);
+    if (run->scenario->final && !next_expected(v)) {
+        v->stop = STOP_FINAL; /* no handler is to bring the guest back */
+        return false;
+    }
     if (++run->exits < EXIT_LIMIT)
         return true;
     v->stop = STOP_LIMIT;
@@ -432,6 +457,7 @@ static void run_guest(void *arg)
     struct vcpu *v = arg;
     struct run *run = v->run;
     const struct scenario *s = run->scenario;
+    u64 nmis;
 
     guest_load(v, s->code, s->probe, &run->initial);
     if (s->tweak.level) {
@@ -445,19 +471,26 @@ static void run_guest(void *arg)
     for (u32 n = 0; n < GPRS; n++)
         if (n != RSP)
             v->regs.gpr[n] = GUEST_CANARY + n;
+    if (s->back_at)
+        v->regs.gpr[R15] = GUEST_GPA(s->label[s->back_at]);
     set_controls(v);
     if (s->kind != EXIT_PREEMPTION_TIMER)
         watchdog_arm(v);
     watchdog_start();
     if (s->before)
         s->before(v);
+    if (s->inject)
+        v->ops->inject(v, s->inject);
     entry_examine(v);
     simd_fill(SIMD_SEED);
+    nmis = host_nmi_count();
     if (s->rule)
         entry_run_twice(v);
     else
         vcpu_run(v);
     watchdog_stop();
+    host_unblock_nmi(); /* an exit may have left them blocked */
+    run->device[DEVICE_NMI] = host_nmi_count() - nmis;
     judge_stop(v);
 }
 
@@ -480,20 +513,27 @@ static enum feature missing(const struct vcpu *v, const struct caps *caps,
     return FEAT_NONE;
 }
 
-/* A feature is missing, or is there and leaves nothing to see. */
+/* A feature is missing, or is there and leaves nothing to see; or something
+ * that no feature bit tells. */
 static bool skipped(struct vcpu *v, const struct caps *caps)
 {
     const struct scenario *s = v->run->scenario;
     enum feature lacks = missing(v, caps, s);
     enum feature lifts = (enum feature)s->unless;
     char text[64], reason[sizeof(v->run->reason)];
+    const char *machine = NULL;
 
     if (lacks != FEAT_NONE) {
         judge(v->run, VERDICT_SKIP, feature_text(lacks, text, sizeof(text)));
         return true;
     }
-    if (lifts == FEAT_NONE || !caps_has(caps, lifts))
-        return false;
+    if (lifts == FEAT_NONE || !caps_has(caps, lifts)) {
+        if (s->lacks)
+            machine = s->lacks(v);
+        if (machine)
+            judge(v->run, VERDICT_SKIP, machine);
+        return machine != NULL;
+    }
     format(reason, sizeof(reason), "no such rule with %s",
            feature_text(lifts, text, sizeof(text)));
     judge(v->run, VERDICT_SKIP, reason);
@@ -628,6 +668,22 @@ static void put_in_order(const struct scenario **list, u32 count,
     }
 }
 
+/* Moves those to the end that leave the CPU unfit for others, whatever the
+ * order is. */
+static void put_last(const struct scenario **list, u32 count)
+{
+    for (u32 n = count, end = count; n-- > 0;) {
+        const struct scenario *s = list[n];
+
+        if (!s->last)
+            continue;
+        end--;
+        for (u32 i = n; i < end; i++)
+            list[i] = list[i + 1];
+        list[end] = s;
+    }
+}
+
 enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
@@ -640,6 +696,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
         if (selected(v, config, *s) && count < MAX_SCENARIOS)
             list[count++] = *s;
     put_in_order(list, count, config);
+    put_last(list, count);
     for (u32 n = 0; n < count; n++) {
         enum verdict verdict = run_scenario(v, caps, list[n]);
 

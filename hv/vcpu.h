@@ -40,7 +40,25 @@ enum guest_reg {
     REG_CR8,
     REG_DR7,
     REG_EFER,
+    REG_ACTIVITY,      /* enum activity */
+    REG_BLOCKING,      /* BLOCKED_BY_* */
+    REG_PENDING_DEBUG, /* as the VMCS has it (SDM 25.4.2, Table 25-4) */
 };
+
+/* What a virtual CPU does instead of executing, SDM 25.4.2. On AMD-V it is
+ * always active: HLT and shutdown exit or are not left by an exit. */
+enum activity {
+    ACTIVITY_ACTIVE,
+    ACTIVITY_HLT,
+    ACTIVITY_SHUTDOWN,
+    ACTIVITY_WAIT_FOR_SIPI,
+};
+
+/* What holds events off, SDM Table 25-3. AMD-V has one bit for the first two,
+ * its interrupt shadow, and keeps the third to itself (APM 15.21.5). */
+#define BLOCKED_BY_STI    BIT(0)
+#define BLOCKED_BY_MOV_SS BIT(1)
+#define BLOCKED_BY_NMI    BIT(3)
 
 enum seg { SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR };
 #define SEGS 8
@@ -143,8 +161,9 @@ enum event_type {
     EVENT_NMI = 2,
     EVENT_EXCEPTION = 3,
     EVENT_SOFT_INT = 4,
-    EVENT_SOFT_EXCEPTION = 6, /* INT3, INTO: AMD-V injects these as 3 */
-    EVENT_OTHER = 7,          /* vector 0: a pending MTF exit, VT-x only */
+    EVENT_PRIVILEGED_SOFT = 5, /* INT1 */
+    EVENT_SOFT_EXCEPTION = 6,  /* INT3, INTO; AMD-V injects 5 and 6 as 3 */
+    EVENT_OTHER = 7,           /* vector 0: a pending MTF exit, VT-x only */
 };
 
 struct event {
@@ -169,6 +188,11 @@ struct vcpu {
     u64 nested_root; /* physical address of the top nested table */
 };
 
+/* Items of arm(). An exit by an external interrupt takes it from the local
+ * APIC; NMIs are blocked by injected ones, not by the CPU's own. VT-x only. */
+#define ITEM_ACKNOWLEDGE 1u /* INTERRUPT: acknowledge on exit */
+#define ITEM_VIRTUAL     1u /* NMI: virtual NMIs */
+
 /*
  * The seam. One constant instance per vendor, chosen once by CPUID. A back
  * end decodes and encodes; it holds no policy and writes no trace.
@@ -190,8 +214,9 @@ struct hv_ops {
 
     /* Arms (or disarms) the exits of a kind; item is the CR or DR number,
      * vector, port, MSR index or VMCS field where the kind has one, for
-     * PREEMPTION_TIMER the guest's time in units of 1024 TSC cycles. False when
-     * this vendor has no such control (VT-x: reads of CR0). */
+     * PREEMPTION_TIMER the guest's time in units of 1024 TSC cycles, for
+     * INTERRUPT and NMI one of the ITEM_* below. False when this vendor has no
+     * such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
 
     /* Switches on (or off) a feature of the extension that is no exit by
@@ -217,6 +242,10 @@ struct hv_ops {
 
     /* Queues an event for the next entry. */
     void (*inject)(struct vcpu *v, const struct event *e);
+
+    /* The event in whose delivery the exit came, as inject() takes it. False:
+     * there was none. */
+    bool (*vectoring)(struct vcpu *v, struct event *e);
 
     /* RIP += length; clears the interrupt shadow (SDM 27.3.1.5, APM 15.21.5).
      */

@@ -96,6 +96,8 @@ spoil() {
             at = int(NR / 2)
             while (at > 1 && line[at] == line[at + 1])
                 at--
+            while (at < NR - 1 && line[at] == line[at + 1])
+                at++
             for (i = 1; i <= NR; i++) {
                 if (way == "swapped" && i == at) {
                     print line[i + 1]

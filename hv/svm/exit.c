@@ -7,6 +7,7 @@
  */
 #include "hv/svm/svm.h"
 
+#include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/insn.h"
 #include "hv/lib.h"
@@ -167,6 +168,10 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
     case DETAIL_swint:
         e->info.swint.vector = swint_vector(v, b);
         break;
+    case DETAIL_interrupt: /* still pending; comes at STGI (15.13) */
+        e->info.interrupt.vector = e->kind == EXIT_NMI ? VECTOR_NMI : 0;
+        e->info.interrupt.acknowledged = false;
+        break;
     }
 }
 
@@ -230,6 +235,49 @@ void svm_raw(struct vcpu *v, struct exit_raw *raw)
     raw->info1 = b->exitinfo1;
     raw->info2 = b->exitinfo2;
     raw->intr = (u32)b->exitintinfo;
+}
+
+/* The length of the instruction that raised the event, 0 where RIP is behind
+ * it already, as svm_inject() leaves it. */
+static u8 raised_by(struct vcpu *v, enum insn_op op, u8 vector)
+{
+    struct insn i;
+
+    if (!decode_insn(v, &i) || i.op != op)
+        return 0;
+    return op != INSN_INT || i.imm == vector ? i.length : 0;
+}
+
+/* EXITINTINFO (15.7.2) tells the software exceptions from the others only by
+ * their vector. */
+bool svm_vectoring(struct vcpu *v, struct event *e)
+{
+    u64 info = svm_vmcb(v)->exitintinfo;
+    u8 vector = (u8)info;
+
+    if (!(info & EVENTINJ_VALID))
+        return false;
+    *e = (struct event){
+        .type = info >> EVENTINJ_TYPE_SHIFT & 7,
+        .vector = vector,
+        .has_error = (info & EVENTINJ_ERROR_VALID) != 0,
+    };
+    if (e->has_error)
+        e->error = (u32)(info >> EVENTINJ_ERROR_SHIFT);
+    if (e->type == EVENT_SOFT_INT) {
+        e->length = raised_by(v, INSN_INT, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_BP) {
+        e->type = EVENT_SOFT_EXCEPTION;
+        e->length = raised_by(v, INSN_INT3, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_OF) {
+        e->type = EVENT_SOFT_EXCEPTION;
+        e->length = raised_by(v, INSN_INTO, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_DB) {
+        e->length = raised_by(v, INSN_ICEBP, vector);
+        if (e->length)
+            e->type = EVENT_PRIVILEGED_SOFT;
+    }
+    return true;
 }
 
 /* Where a word stands; those that only the CPU writes cannot be set. */

@@ -46,6 +46,7 @@ void svm_controls_reset(struct svm_area *a);
 void svm_decode(struct vcpu *v);
 void svm_decode_init(bool nrips);
 void svm_raw(struct vcpu *v, struct exit_raw *raw);
+bool svm_vectoring(struct vcpu *v, struct event *e);
 bool svm_word(struct vcpu *v, enum raw_word word, u64 *value);
 bool svm_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 svm_nested_entry(u64 pa, u32 access, bool table);

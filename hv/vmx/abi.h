@@ -106,6 +106,7 @@ enum vmcs_field {
  * the rest are rows of hv/exit.def. SDM Appendix C. */
 #define REASON_EXCEPTION_NMI 0u
 #define REASON_EXTERNAL_INT  1u
+#define REASON_SIPI          4u
 #define REASON_TASK_SWITCH   9u
 #define REASON_INVLPG        14u
 #define REASON_VMREAD        23u
@@ -128,19 +129,12 @@ enum vmcs_field {
 #define INTR_TYPE_SHIFT   8
 #define INTR_HAS_ERROR    BIT(11)
 #define INTR_VALID        BIT(31)
-/* Types that only VT-x has names for; the rest are enum event_type. */
-#define INTR_TYPE_PRIVILEGED_SOFT 5u /* INT1 */
 
 /* VMCS_GUEST_INTERRUPTIBILITY, SDM 25.4.2 (Guest Non-Register State). */
 #define BLOCKING_BY_STI    BIT(0)
 #define BLOCKING_BY_MOV_SS BIT(1)
 #define BLOCKING_BY_SMI    BIT(2)
 #define BLOCKING_BY_NMI    BIT(3)
-
-/* VMCS_GUEST_ACTIVITY, the same section; 0 is active. */
-#define ACTIVITY_HLT      1
-#define ACTIVITY_SHUTDOWN 2
-#define ACTIVITY_SIPI     3
 
 /* VMCS_GUEST_PENDING_DEBUG, the same section, Table 25-4. */
 #define PENDING_BS BIT(14)

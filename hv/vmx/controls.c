@@ -263,6 +263,35 @@ static bool arm_cr(u32 nr, bool write, bool on)
     }
 }
 
+/* On after a reset; a guest without it takes the interrupts itself. */
+static bool arm_interrupt(u32 item, bool on)
+{
+    u64 pin = vmread(VMCS_PIN_CONTROLS);
+
+    if (item == ITEM_ACKNOWLEDGE)
+        return arm_control(CONTROL_EXIT, EXIT_CTL_ACKNOWLEDGE, on);
+    vmwrite(VMCS_PIN_CONTROLS,
+            on ? pin | PIN_EXTERNAL_INTERRUPT : pin & ~PIN_EXTERNAL_INTERRUPT);
+    return true;
+}
+
+/* Virtual NMIs need NMI exits, NMI windows need both (SDM 27.2.1.1). */
+static bool arm_nmi(u32 item, bool on)
+{
+    u32 pin = item == ITEM_VIRTUAL ? PIN_VIRTUAL_NMIS : PIN_NMI;
+
+    if (item == ITEM_VIRTUAL && on && !arm_control(CONTROL_PIN, PIN_NMI, true))
+        return false;
+    return arm_control(CONTROL_PIN, pin, on);
+}
+
+static bool arm_nmi_window(bool on)
+{
+    if (on && !arm_nmi(ITEM_VIRTUAL, true))
+        return false;
+    return arm_control(CONTROL_PROC, PROC_NMI_WINDOW, on);
+}
+
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
 {
     u16 control = exit_rows[kind].vmx_control;
@@ -272,6 +301,12 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
         return arm_timer(item, on);
     if (kind == EXIT_VMREAD || kind == EXIT_VMWRITE)
         return vmx_arm_field(v, kind == EXIT_VMWRITE, item, on);
+    if (kind == EXIT_INTERRUPT)
+        return arm_interrupt(item, on);
+    if (kind == EXIT_NMI)
+        return arm_nmi(item, on);
+    if (kind == EXIT_NMI_WINDOW)
+        return arm_nmi_window(on);
     switch ((enum vmx_word)(control >> 8)) {
     case CTL_NONE:
         return false;

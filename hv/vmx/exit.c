@@ -16,7 +16,7 @@
 static const u8 reports[] = {
     [0]  = INFO,        /* exception or NMI */
     [1]  = INFO,        /* external interrupt */
-    [4]  = QUAL,        /* SIPI */
+    [4]  = QUAL | INFO, /* SIPI */
     [9]  = QUAL | INFO, /* task switch */
     [10] = LEN,         /* CPUID */
     [11] = LEN,         /* GETSEC */
@@ -98,18 +98,34 @@ void vmx_decode_init(void)
             plain_kinds[reason] = (u8)exit_kind_vmx(reason);
 }
 
-/* The instruction whose event delivery the exit interrupted: its length is
- * reported for the soft types, and for nothing else (SDM 28.2.5). */
-static u8 delivery_length(void)
+/* SDM 28.2.4 (Information for VM Exits During Event Delivery). The length of
+ * the instruction is reported for the soft types, and for nothing else (SDM
+ * 28.2.5). */
+bool vmx_vectoring(struct vcpu *v, struct event *e)
 {
     u32 info = (u32)vmread(VMCS_IDT_VECTORING_INFO);
-    u32 type = INTR_TYPE(info);
 
-    if ((info & INTR_VALID) &&
-        (type == EVENT_SOFT_INT || type == INTR_TYPE_PRIVILEGED_SOFT ||
-         type == EVENT_SOFT_EXCEPTION))
-        return (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
-    return 0;
+    (void)v;
+    if (!(info & INTR_VALID))
+        return false;
+    *e = (struct event){
+        .type = (u8)INTR_TYPE(info),
+        .vector = INTR_VECTOR(info),
+        .has_error = (info & INTR_HAS_ERROR) != 0,
+    };
+    if (e->has_error)
+        e->error = (u32)vmread(VMCS_IDT_VECTORING_ERROR);
+    if (e->type >= EVENT_SOFT_INT)
+        e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    return true;
+}
+
+/* The instruction whose event delivery the exit interrupted. */
+static u8 delivery_length(void)
+{
+    struct event e;
+
+    return vmx_vectoring(NULL, &e) ? e.length : 0;
 }
 
 /* Reason 0, SDM 28.2.2 (Information for VM Exits Due to Vectored Events). */
@@ -120,10 +136,12 @@ static void decode_exception(struct exit *e)
 
     if (type == EVENT_NMI) {
         e->kind = EXIT_NMI;
+        e->info.interrupt.vector = VECTOR_NMI;
+        e->info.interrupt.acknowledged = true;
         return;
     }
     e->kind = EXIT_EXCEPTION;
-    if (type == EVENT_SOFT_EXCEPTION || type == INTR_TYPE_PRIVILEGED_SOFT)
+    if (type == EVENT_SOFT_EXCEPTION || type == EVENT_PRIVILEGED_SOFT)
         e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
     else
         e->length = delivery_length();
@@ -135,6 +153,16 @@ static void decode_exception(struct exit *e)
     /* For #PF the qualification is the linear address. */
     e->info.exception.address =
         vector == VECTOR_PF ? vmread(VMCS_EXIT_QUALIFICATION) : 0;
+}
+
+/* Reason 1: the vector only with acknowledge-on-exit (SDM 28.2.2). */
+static void decode_interrupt(struct exit *e)
+{
+    u32 info = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+    bool acknowledged = (info & INTR_VALID) != 0;
+
+    e->info.interrupt.acknowledged = acknowledged;
+    e->info.interrupt.vector = acknowledged ? INTR_VECTOR(info) : 0;
 }
 
 /* SDM Table 28-3. */
@@ -203,7 +231,12 @@ static void decode_info(struct vcpu *v, u32 reason, u64 qualification)
     case REASON_EXCEPTION_NMI:
         decode_exception(e);
         break;
-    case REASON_EXTERNAL_INT: /* no vector without acknowledge-on-exit */
+    case REASON_EXTERNAL_INT:
+        decode_interrupt(e);
+        break;
+    case REASON_SIPI: /* SDM 28.2.1: the vector, in bits 7:0 */
+        e->info.interrupt.vector = (u8)qualification;
+        e->info.interrupt.acknowledged = true;
         break;
     case REASON_TASK_SWITCH: /* by an instruction, or by an event's gate */
         e->length = QUAL_TASK_SOURCE(qualification) != QUAL_TASK_GATE

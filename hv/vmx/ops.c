@@ -10,6 +10,11 @@
 #include "hv/memory.h"
 #include "hv/msr.h"
 
+_Static_assert(BLOCKED_BY_STI == BLOCKING_BY_STI &&
+                   BLOCKED_BY_MOV_SS == BLOCKING_BY_MOV_SS &&
+                   BLOCKED_BY_NMI == BLOCKING_BY_NMI,
+               "encoded as they stand");
+
 #define GUEST_VPID 1 /* 0 is the host's (SDM 29.1) */
 
 u64 vmx_bare_trips, vmx_bare_length;
@@ -196,7 +201,9 @@ static void vmx_reset(struct vcpu *v, const struct guest_state *gs)
 }
 
 /* SDM 25.8.3 (VM-Entry Controls for Event Injection). The CPU clears the
- * valid bit when the event has been delivered. */
+ * valid bit when the event has been delivered. An NMI whose delivery was
+ * interrupted has blocked NMIs already, but to come again it must find them
+ * unblocked (SDM 27.3.1.5). */
 static void vmx_inject(struct vcpu *v, const struct event *e)
 {
     u64 info = INTR_VALID | (u64)e->type << INTR_TYPE_SHIFT | e->vector;
@@ -206,8 +213,11 @@ static void vmx_inject(struct vcpu *v, const struct event *e)
         info |= INTR_HAS_ERROR;
         vmwrite(VMCS_ENTRY_EXCEPTION_ERROR, e->error);
     }
-    if (e->type == EVENT_SOFT_INT || e->type == EVENT_SOFT_EXCEPTION)
+    if (e->type >= EVENT_SOFT_INT)
         vmwrite(VMCS_ENTRY_INSTRUCTION_LENGTH, e->length);
+    if (e->type == EVENT_NMI)
+        vmwrite(VMCS_GUEST_INTERRUPTIBILITY,
+                vmread(VMCS_GUEST_INTERRUPTIBILITY) & ~BLOCKING_BY_NMI);
     vmwrite(VMCS_ENTRY_INTERRUPTION_INFO, info);
 }
 
@@ -236,6 +246,12 @@ static enum vmcs_field register_field(enum guest_reg r)
         return VMCS_GUEST_CR3;
     case REG_DR7:
         return VMCS_GUEST_DR7;
+    case REG_ACTIVITY:
+        return VMCS_GUEST_ACTIVITY;
+    case REG_BLOCKING: /* BLOCKED_BY_* are the VMCS's own */
+        return VMCS_GUEST_INTERRUPTIBILITY;
+    case REG_PENDING_DEBUG:
+        return VMCS_GUEST_PENDING_DEBUG;
     default:
         return VMCS_GUEST_EFER;
     }
@@ -315,6 +331,7 @@ const struct hv_ops vmx_ops = {
     .word = vmx_word,
     .set_word = vmx_set_word,
     .inject = vmx_inject,
+    .vectoring = vmx_vectoring,
     .advance = vmx_advance,
     .get = vmx_get,
     .set = vmx_set,

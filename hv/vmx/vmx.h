@@ -104,6 +104,7 @@ bool vmx_arm_field(struct vcpu *v, bool write, u32 field, bool on);
 void vmx_decode_init(void);
 void vmx_decode(struct vcpu *v);
 void vmx_raw(struct vcpu *v, struct exit_raw *raw);
+bool vmx_vectoring(struct vcpu *v, struct event *e);
 bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value);
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 vmx_nested_entry(u64 pa, u32 access, bool table);
