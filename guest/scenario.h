@@ -25,6 +25,7 @@
 /* A word of the control block at an exit, if it is this vendor's. */
 struct raw_want {
     u8 word; /* enum raw_word */
+    u8 at;   /* value counts from label n; 0: it is the value */
     u64 value;
     u64 ignore;  /* bits that may be anything */
     u16 feature; /* enum feature: only where the CPU has it, */
@@ -32,19 +33,23 @@ struct raw_want {
 };
 #define RAW(w, v)                                                              \
     {                                                                          \
-        RAW_##w, v, 0, 0, false                                                \
+        .word = RAW_##w, .value = (v)                                          \
     }
 #define RAW_BUT(w, v, bits)                                                    \
     {                                                                          \
-        RAW_##w, v, bits, 0, false                                             \
+        .word = RAW_##w, .value = (v) & ~(u64)(bits), .ignore = (bits)         \
+    }
+#define RAW_AT(w, n)                                                           \
+    {                                                                          \
+        .word = RAW_##w, .at = (n)                                             \
     }
 #define RAW_IF(f, w, v)                                                        \
     {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, false                                         \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f                     \
     }
 #define RAW_UNLESS(f, w, v)                                                    \
     {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, true                                          \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f, .absent = true     \
     }
 
 /* One exit that must come, in this place of the order. */

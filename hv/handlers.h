@@ -15,6 +15,7 @@
 #define EMULATED_MSR        0x70116a7edeadbeefull
 #define EMULATED_IN         0xa1b2c3d4ull
 #define EMULATED_CR8        5ull
+#define EMULATED_TSC_AUX    0x5ca1ab1eull
 #define PROBE_VALUE         0x3132333435363700ull /* first u64, then + 1 each */
 #define PROBE_CODE          0xf00                 /* offset of a RET */
 
@@ -30,12 +31,20 @@ enum next {
 typedef enum next handler(struct vcpu *v);
 extern handler *const handlers[EXIT_KINDS];
 
-/* hv/handlers.c: says what came, dumps the control block and stops. */
-handler handle_unexpected;
+/* hv/handlers.c, for handlers: */
+handler handle_unexpected; /* says what came, dumps all and stops */
+handler emulated;          /* the result stands in the guest's registers */
+enum next inject(struct vcpu *v, const struct event *e);
+enum next refuse(struct vcpu *v, u8 vector); /* injects #UD, #GP(0), ... */
+
+/* hv/handle_cr.c: control and debug registers. */
+handler handle_cr_read, handle_cr_write, handle_dr_read, handle_dr_write;
+
+/* hv/handle_insn.c: other instructions. */
+handler handle_ignored, handle_undefined, handle_rdtscp, handle_bus_lock;
 
 /* hv/handle_svm.c: the exits of AMD-V alone. */
-handler handle_ignored, handle_undefined, handle_pushf, handle_popf;
-handler handle_iret, handle_swint, handle_icebp, handle_interrupt_window;
-handler handle_ferr_freeze, handle_resumed;
+handler handle_pushf, handle_popf, handle_iret, handle_swint, handle_icebp;
+handler handle_interrupt_window, handle_ferr_freeze, handle_resumed;
 
 #endif

@@ -40,6 +40,12 @@ enum guest_reg {
     REG_CR8,
     REG_DR7,
     REG_EFER,
+    REG_DR0, /* DR0 to DR3: neither vendor switches them */
+    REG_DR1,
+    REG_DR2,
+    REG_DR3,
+    REG_DR6,
+    REG_CPL, /* read only */
 };
 
 enum seg { SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR };
@@ -83,7 +89,7 @@ enum path_flag {
 };
 
 /* Words of the control block that a scenario may look at beside struct exit,
- * or set: VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
+ * or set: VT-x first (SDM 25.4.2, 25.6, 25.9), then AMD-V (APM Appendix B). */
 #define RAW_WORDS(W)                                                           \
     W(QUALIFICATION, "exit qualification")                                     \
     W(INSTRUCTION_INFO, "instruction information")                             \
@@ -96,6 +102,15 @@ enum path_flag {
     W(PENDING_DEBUG, "pending debug exceptions")                               \
     W(INTERRUPTIBILITY, "interruptibility state")                              \
     W(ACTIVITY, "activity state")                                              \
+    W(SECONDARY, "secondary processor-based controls")                         \
+    W(CR0_MASK, "CR0 guest/host mask")                                         \
+    W(CR0_SHADOW, "CR0 read shadow")                                           \
+    W(CR4_MASK, "CR4 guest/host mask")                                         \
+    W(CR4_SHADOW, "CR4 read shadow")                                           \
+    W(CR3_TARGET_COUNT, "CR3-target count")                                    \
+    W(CR3_TARGET, "CR3-target value 0")                                        \
+    W(PF_MASK, "page-fault error-code mask")                                   \
+    W(PF_MATCH, "page-fault error-code match")                                 \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
@@ -126,7 +141,8 @@ enum event_type {
     EVENT_NMI = 2,
     EVENT_EXCEPTION = 3,
     EVENT_SOFT_INT = 4,
-    EVENT_SOFT_EXCEPTION = 6, /* INT3, INTO: AMD-V injects these as 3 */
+    EVENT_PRIVILEGED_SOFT = 5, /* INT1, as VT-x alone tells it apart */
+    EVENT_SOFT_EXCEPTION = 6,  /* INT3, INTO: AMD-V injects these as 3 */
 };
 
 struct event {

@@ -76,6 +76,8 @@ static void encode_state(union vmcb *b, const struct guest_state *gs)
     b->dr6 = DR6_RESET;
     b->dr7 = gs->dr7;
     b->g_pat = gs->pat;
+    for (u32 n = 0; n < 4; n++)
+        write_dr(n, 0);
 }
 
 static void svm_reset(struct vcpu *v, const struct guest_state *gs)
@@ -153,6 +155,8 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
         return &b->cr3;
     case REG_CR4:
         return &b->cr4;
+    case REG_DR6:
+        return &b->dr6;
     case REG_DR7:
         return &b->dr7;
     case REG_EFER:
@@ -165,21 +169,38 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
 /* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. */
 static u64 svm_get(struct vcpu *v, enum guest_reg r)
 {
-    const u64 *field = reg_field(v, r);
-
-    if (!field)
+    switch (r) {
+    case REG_CR8:
         return svm_vmcb(v)->v_intr & 0xf;
-    return r == REG_EFER ? *field & ~EFER_SVME : *field;
+    case REG_DR0 ... REG_DR3: /* the host has no use for them either */
+        return read_dr(r - REG_DR0);
+    case REG_CPL:
+        return svm_vmcb(v)->cpl;
+    case REG_EFER:
+        return *reg_field(v, r) & ~EFER_SVME;
+    default:
+        return *reg_field(v, r);
+    }
 }
 
 static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
 {
-    u64 *field = reg_field(v, r);
-
-    if (!field)
+    switch (r) {
+    case REG_CR8:
         svm_vmcb(v)->v_intr = (svm_vmcb(v)->v_intr & ~0xfull) | (value & 0xf);
-    else
-        *field = r == REG_EFER ? value | EFER_SVME : value;
+        break;
+    case REG_DR0 ... REG_DR3:
+        write_dr(r - REG_DR0, value);
+        break;
+    case REG_CPL:
+        break;
+    case REG_EFER:
+        *reg_field(v, r) = value | EFER_SVME;
+        break;
+    default:
+        *reg_field(v, r) = value;
+        break;
+    }
 }
 
 static void svm_bare(struct vcpu *v, u64 trips, u64 length)

@@ -14,8 +14,9 @@ struct vmx_area {
     struct msr_bitmap msr;
     struct io_bitmaps io;
     struct virtual_apic apic;
+    u8 empty[PAGE_SIZE]; /* PASID directories without an entry */
 };
-_Static_assert(sizeof(struct vmx_area) == 5 * PAGE_SIZE, "all whole pages");
+_Static_assert(sizeof(struct vmx_area) == 6 * PAGE_SIZE, "all whole pages");
 
 /* What vcpu.vendor[] holds on VT-x; entry.asm knows 1 to 3. */
 enum vmx_slot {

@@ -26,6 +26,8 @@ extern const struct scenario *const __stop_scenarios[];
 /* What the texts refer to. */
 const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
+const u8 guest_gdt[8] __attribute__((visibility("hidden")));
+const u8 guest_gdt_end[1] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
 void guest_at_cpl3(struct guest_state *gs)
