@@ -29,6 +29,7 @@
 #define GUEST_TR      0x18
 #define GUEST_CS3     0x2b /* RPL 3 */
 #define GUEST_DS3     0x33
+#define GUEST_SPARE   0x38  /* two null descriptors, for the guest to fill */
 #define GUEST_BAD_SEL 0x7f8 /* beyond the GDT's limit */
 
 /* General-purpose register n holds GUEST_CANARY + n when a scenario starts. */

@@ -26,31 +26,31 @@
 /* A word of the control block at an exit, if it is this vendor's. */
 struct raw_want {
     u8 word; /* enum raw_word */
+    u8 at;   /* value counts from label n; 0: it is the value */
     u64 value;
     u64 ignore;  /* bits that may be anything */
     u16 feature; /* enum feature: only where the CPU has it, */
     bool absent; /* or, so, only where it has not */
-    u8 at;       /* the value is the address of label n, set by AT(id, n) */
 };
 #define RAW(w, v)                                                              \
     {                                                                          \
-        RAW_##w, v, 0, 0, false                                                \
+        .word = RAW_##w, .value = (v)                                          \
     }
 #define RAW_BUT(w, v, bits)                                                    \
     {                                                                          \
-        RAW_##w, v, bits, 0, false                                             \
-    }
-#define RAW_IF(f, w, v)                                                        \
-    {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, false                                         \
-    }
-#define RAW_UNLESS(f, w, v)                                                    \
-    {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, true                                          \
+        .word = RAW_##w, .value = (v) & ~(u64)(bits), .ignore = (bits)         \
     }
 #define RAW_AT(w, n)                                                           \
     {                                                                          \
-        RAW_##w, .at = n                                                       \
+        .word = RAW_##w, .at = (n)                                             \
+    }
+#define RAW_IF(f, w, v)                                                        \
+    {                                                                          \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f                     \
+    }
+#define RAW_UNLESS(f, w, v)                                                    \
+    {                                                                          \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f, .absent = true     \
     }
 
 /* One exit that must come, in this place of the order. */

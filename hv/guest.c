@@ -20,7 +20,8 @@
 
 #define GATE_INTERRUPT64 0x8e00 /* P, DPL 0, type 14 (SDM 6.14.1) */
 #define TSS_LIMIT        103
-#define TSS_RSP0         4    /* SDM 8.7, Figure 8-11 */
+#define TSS_RSP0         4 /* SDM 8.7, Figure 8-11 */
+#define TSS_IO_MAP       102
 #define TSS_BUSY64       0x8b /* P, 64-bit TSS, busy (SDM 7.2.2) */
 
 /* Segment attributes as struct segment has them. */
@@ -118,12 +119,16 @@ static void build_tables(void)
 {
     u64 *gdt = guest_memory(GUEST_GPA(guest_gdt), 40);
     u64 tss = GUEST_GPA(guest_tss);
+    u16 io_map = TSS_LIMIT + 1;
 
     for (u32 n = 0; n < 256; n++)
         guest_set_gate((u8)n, guest_vectors + n * GUEST_STUB, 0);
     gdt[GUEST_TR / 8] = TSS_LIMIT | (tss & 0xffffff) << 16 |
                         (u64)TSS_BUSY64 << 40 | (tss >> 24 & 0xff) << 56;
     gdt[GUEST_TR / 8 + 1] = tss >> 32;
+    /* The bitmap of I/O permissions begins beyond the limit. */
+    memcpy((u8 *)guest_memory(tss, TSS_LIMIT + 1) + TSS_IO_MAP, &io_map,
+           sizeof(io_map));
 }
 
 /* Mapped uncacheable, as the host has it. */

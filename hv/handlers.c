@@ -20,8 +20,7 @@ static enum next stop(struct vcpu *v, enum stop why)
     return NEXT_STOP;
 }
 
-/* The instruction was emulated: the guest finds its result behind it. */
-static enum next emulated(struct vcpu *v)
+enum next emulated(struct vcpu *v)
 {
     v->path |= PATH_WROTE;
     return NEXT_ADVANCE;
@@ -136,62 +135,6 @@ static enum next handle_msr_write(struct vcpu *v)
     return emulated(v);
 }
 
-static enum guest_reg cr_reg(u8 nr)
-{
-    return nr == 0 ? REG_CR0 : nr == 3 ? REG_CR3 : REG_CR4;
-}
-
-static enum next handle_cr_read(struct vcpu *v)
-{
-    u8 nr = v->exit.info.cr.nr;
-    u64 value = nr == 8 ? v->device[DEVICE_CR8] : v->ops->get(v, cr_reg(nr));
-
-    v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
-    trace_cr(v->ring, v->exit_tsc, DIR_READ, nr, value);
-    return emulated(v);
-}
-
-static enum next handle_cr_write(struct vcpu *v)
-{
-    u8 nr = v->exit.info.cr.nr;
-    u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
-
-    trace_cr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
-    if (nr == 8) {
-        v->device[DEVICE_CR8] = value;
-        return emulated(v);
-    }
-    v->ops->set(v, cr_reg(nr), value);
-    v->ops->flush(v);
-    v->path |= PATH_FLUSH;
-    return emulated(v);
-}
-
-static enum next handle_dr_read(struct vcpu *v)
-{
-    u8 nr = v->exit.info.dr.nr;
-    u64 value;
-
-    if (nr != 7)
-        return handle_unexpected(v);
-    value = v->ops->get(v, REG_DR7);
-    v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
-    trace_dr(v->ring, v->exit_tsc, DIR_READ, nr, value);
-    return emulated(v);
-}
-
-static enum next handle_dr_write(struct vcpu *v)
-{
-    u8 nr = v->exit.info.dr.nr;
-    u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
-
-    if (nr != 7)
-        return handle_unexpected(v);
-    v->ops->set(v, REG_DR7, value);
-    trace_dr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
-    return emulated(v);
-}
-
 /* INS and OUTS: all the items at once, between the emulated port and the
  * guest's memory. Flat segments and DF clear: the guest sets neither. */
 static enum next handle_string_io(struct vcpu *v, u32 in_value)
@@ -250,26 +193,52 @@ static enum next handle_io(struct vcpu *v)
     return emulated(v);
 }
 
-/* Back into the guest as it was, or as the double fault that it makes. INT3
- * and INTO are software exceptions: they return behind the instruction, so
- * their length goes along. */
+enum next inject(struct vcpu *v, const struct event *e)
+{
+    queue_event(v, e);
+    return NEXT_RESUME;
+}
+
+enum next refuse(struct vcpu *v, u8 vector)
+{
+    const struct event e = {.type = EVENT_EXCEPTION,
+                            .vector = vector,
+                            .has_error = vector == VECTOR_GP};
+
+    return inject(v, &e);
+}
+
+/* What the CPU does when it delivers an exception, but neither vendor when it
+ * exits or injects: CR2 (SDM 28.1, APM 15.12.15); on VT-x DR6 and DR7.GD, too
+ * (on AMD-V they are done, 15.12.2, and doing them twice does no harm). */
+static void note_exception(struct vcpu *v)
+{
+    u64 debug = v->exit.info.exception.debug;
+
+    if (v->exit.info.exception.vector == VECTOR_PF)
+        v->ops->set(v, REG_CR2, v->exit.info.exception.address);
+    if (debug)
+        v->ops->set(v, REG_DR6, v->ops->get(v, REG_DR6) | debug);
+    if (debug & DEBUG_BD)
+        v->ops->set(v, REG_DR7, v->ops->get(v, REG_DR7) & ~DR7_GD);
+}
+
+/* Back into the guest as it was, or as the double fault that it makes. The
+ * software exceptions return behind the instruction, so its length goes
+ * along. */
 static enum next handle_exception(struct vcpu *v)
 {
-    u8 vector = v->exit.info.exception.vector;
-    bool soft = vector == VECTOR_BP || vector == VECTOR_OF;
     struct event e = {
-        .type = soft ? EVENT_SOFT_EXCEPTION : EVENT_EXCEPTION,
-        .vector = vector,
+        .type = v->exit.info.exception.type,
+        .vector = v->exit.info.exception.vector,
         .has_error = v->exit.info.exception.has_error,
         .length = v->exit.length,
         .error = v->exit.info.exception.error,
     };
 
-    trace_exception(v->ring, v->exit_tsc, vector, e.error,
+    trace_exception(v->ring, v->exit_tsc, e.vector, e.error,
                     v->exit.info.exception.address);
-    /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
-    if (vector == VECTOR_PF)
-        v->ops->set(v, REG_CR2, v->exit.info.exception.address);
+    note_exception(v);
     return deliver(v, &e);
 }
 
@@ -320,8 +289,51 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_MSR_WRITE] = handle_msr_write,
     [EXIT_CR_READ] = handle_cr_read,
     [EXIT_CR_WRITE] = handle_cr_write,
+    [EXIT_CLTS] = handle_cr_write,
+    [EXIT_LMSW] = handle_cr_write,
+    [EXIT_CR0_SEL_WRITE] = handle_cr_write,
     [EXIT_DR_READ] = handle_dr_read,
     [EXIT_DR_WRITE] = handle_dr_write,
+    [EXIT_RDTSCP] = handle_rdtscp,
+    [EXIT_BUS_LOCK] = handle_bus_lock,
+    [EXIT_RSM] = handle_undefined,
+    [EXIT_INVD] = handle_ignored,
+    [EXIT_WBINVD] = handle_ignored,
+    [EXIT_RDPMC] = handle_ignored,
+    [EXIT_MONITOR] = handle_ignored,
+    [EXIT_MWAIT] = handle_ignored,
+    [EXIT_PAUSE] = handle_ignored,
+    [EXIT_XSETBV] = handle_ignored,
+    [EXIT_INVPCID] = handle_ignored,
+    [EXIT_RDRAND] = handle_ignored,
+    [EXIT_RDSEED] = handle_ignored,
+    [EXIT_SGDT] = handle_ignored,
+    [EXIT_SIDT] = handle_ignored,
+    [EXIT_LGDT] = handle_ignored,
+    [EXIT_LIDT] = handle_ignored,
+    [EXIT_SLDT] = handle_ignored,
+    [EXIT_STR] = handle_ignored,
+    [EXIT_LLDT] = handle_ignored,
+    [EXIT_LTR] = handle_ignored,
+    [EXIT_PCONFIG] = handle_ignored,
+    [EXIT_UMWAIT] = handle_ignored,
+    [EXIT_TPAUSE] = handle_ignored,
+    [EXIT_LOADIWKEY] = handle_ignored,
+    [EXIT_ENQCMD] = handle_ignored,
+    [EXIT_ENQCMDS] = handle_ignored,
+    [EXIT_SEAMCALL] = handle_ignored,
+    [EXIT_TDCALL] = handle_ignored,
+    [EXIT_RDMSRLIST] = handle_ignored,
+    [EXIT_WRMSRLIST] = handle_ignored,
+    [EXIT_URDMSR] = handle_ignored,
+    [EXIT_UWRMSR] = handle_ignored,
+    [EXIT_RDMSR_IMM] = handle_ignored,
+    [EXIT_WRMSRNS_IMM] = handle_ignored,
+    [EXIT_RDPRU] = handle_ignored,
+    [EXIT_INVLPGB] = handle_ignored,
+    [EXIT_INVLPGB_ILLEGAL] = handle_ignored,
+    [EXIT_MCOMMIT] = handle_ignored,
+    [EXIT_TLBSYNC] = handle_ignored,
     [EXIT_IO] = handle_io,
     [EXIT_EXCEPTION] = handle_exception,
     [EXIT_INTERRUPT] = handle_interrupt,
@@ -339,7 +351,6 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_IRET] = handle_iret,
     [EXIT_SWINT] = handle_swint,
     [EXIT_ICEBP] = handle_icebp,
-    [EXIT_RSM] = handle_undefined,
     [EXIT_SKINIT] = handle_undefined,
     [EXIT_VMRUN] = handle_ignored,
     [EXIT_VMLOAD] = handle_ignored,
@@ -347,9 +358,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_STGI] = handle_ignored,
     [EXIT_CLGI] = handle_ignored,
     [EXIT_INVLPGA] = handle_ignored,
-    [EXIT_PAUSE] = handle_ignored,
     [EXIT_MWAIT_ARMED] = handle_ignored,
-    [EXIT_MWAIT] = handle_ignored,
     [EXIT_IDLE_HLT] = handle_ignored,
     [EXIT_FERR_FREEZE] = handle_ferr_freeze,
     [EXIT_AVIC_INCOMPLETE_IPI] = handle_resumed,

@@ -15,6 +15,7 @@
 #define EMULATED_MSR        0x70116a7edeadbeefull
 #define EMULATED_IN         0xa1b2c3d4ull
 #define EMULATED_CR8        5ull
+#define EMULATED_TSC_AUX    0x5ca1ab1eull
 #define PROBE_VALUE         0x3132333435363700ull /* first u64, then + 1 each */
 #define PROBE_CODE          0xf00                 /* offset of a RET */
 
@@ -30,13 +31,23 @@ enum next {
 typedef enum next handler(struct vcpu *v);
 extern handler *const handlers[EXIT_KINDS];
 
-/* hv/handlers.c. Says what came, dumps the control block and stops; steps over
- * an instruction, to no effect; goes on where the guest is. */
-handler handle_unexpected, handle_ignored, handle_resumed;
+/* hv/handlers.c, for handlers: */
+handler handle_unexpected; /* says what came, dumps all and stops */
+handler handle_ignored;    /* steps over an instruction, to no effect */
+handler handle_resumed;    /* goes on where the guest is */
+handler emulated;          /* the result stands in the guest's registers */
+enum next inject(struct vcpu *v, const struct event *e);
+enum next refuse(struct vcpu *v, u8 vector); /* injects #UD, #GP(0), ... */
+
+/* hv/handle_cr.c: control and debug registers. */
+handler handle_cr_read, handle_cr_write, handle_dr_read, handle_dr_write;
+
+/* hv/handle_insn.c: other instructions. */
+handler handle_undefined, handle_rdtscp, handle_bus_lock;
 
 /* hv/handle_svm.c: the exits of AMD-V alone. */
-handler handle_undefined, handle_pushf, handle_popf, handle_iret;
-handler handle_swint, handle_icebp, handle_ferr_freeze;
+handler handle_pushf, handle_popf, handle_iret, handle_swint, handle_icebp;
+handler handle_ferr_freeze;
 
 /* hv/handle_vmx.c: those of VT-x alone. */
 handler handle_vmx_instruction, handle_tpr_threshold, handle_apic_access;

@@ -24,6 +24,7 @@ static const char *const gpr_names[GPRS] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
+/* In the order of enum guest_reg. */
 static const char *const reg_names[] = {"rip",
                                         "rsp",
                                         "rflags",
@@ -34,9 +35,15 @@ static const char *const reg_names[] = {"rip",
                                         "cr8",
                                         "dr7",
                                         "efer",
-                                        "activity state",
+                                        "activity",
                                         "blocking",
-                                        "pending debug exceptions"};
+                                        "pending debug exceptions",
+                                        "dr0",
+                                        "dr1",
+                                        "dr2",
+                                        "dr3",
+                                        "dr6",
+                                        "cpl"};
 static const char *const raw_names[] = {
 #define W(name, text) [RAW_##name] = text,
     RAW_WORDS(W)
@@ -159,6 +166,20 @@ static void check_io(struct vcpu *v, const union exit_info *want)
     check_exit(v, "rep", want->io.rep, got->io.rep);
 }
 
+/* The register counts for MOV alone; what LMSW loads is in a register or in
+ * memory, and known beforehand on VT-x only. */
+static void check_cr(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    check_exit(v, "cr", want->cr.nr, got->cr.nr);
+    check_exit(v, "instruction", want->cr.insn, got->cr.insn);
+    if (want->cr.insn == CR_MOV)
+        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
+    check_exit(v, "memory operand", want->cr.memory, got->cr.memory);
+    check_exit(v, "address", want->cr.address, got->cr.address);
+}
+
 static void check_npf(struct vcpu *v, const union exit_info *want)
 {
     const union exit_info *got = &v->exit.info;
@@ -177,8 +198,7 @@ static void check_info(struct vcpu *v, const union exit_info *want)
 
     switch (exit_rows[v->exit.kind].detail) {
     case DETAIL_cr:
-        check_exit(v, "cr", want->cr.nr, got->cr.nr);
-        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
+        check_cr(v, want);
         break;
     case DETAIL_dr:
         check_exit(v, "dr", want->dr.nr, got->dr.nr);
@@ -197,6 +217,8 @@ static void check_info(struct vcpu *v, const union exit_info *want)
         check_exit(v, "error", want->exception.error, got->exception.error);
         check_exit(v, "address", want->exception.address,
                    got->exception.address);
+        check_exit(v, "debug conditions", want->exception.debug,
+                   got->exception.debug);
         break;
     case DETAIL_npf:
         check_npf(v, want);
@@ -229,9 +251,15 @@ static void check_rip(struct vcpu *v, const struct expect *e)
     check_exit(v, "rip", from, rip);
 }
 
+static u64 raw_value(struct vcpu *v, const struct raw_want *want)
+{
+    const u8 *label = v->run->scenario->label[want->at];
+
+    return want->value + (want->at ? GUEST_GPA(label) : 0);
+}
+
 static void check_raw(struct vcpu *v, const struct raw_want *want)
 {
-    const struct scenario *s = v->run->scenario;
     u64 got;
 
     for (u32 n = 0; n < MAX_RAW && want[n].word; n++) {
@@ -240,9 +268,7 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
         if (caps_has(v->run->caps, f) == want[n].absent)
             continue;
         if (v->ops->word(v, (enum raw_word)want[n].word, &got))
-            check_exit(v, raw_names[want[n].word],
-                       want[n].at ? GUEST_GPA(s->label[want[n].at])
-                                  : want[n].value,
+            check_exit(v, raw_names[want[n].word], raw_value(v, &want[n]),
                        got & ~want[n].ignore);
     }
 }
@@ -319,6 +345,8 @@ static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
         return gs->cr4;
     case REG_DR7:
         return gs->dr7;
+    case REG_DR6:
+        return DR6_RESET;
     default:
         return 0;
     }

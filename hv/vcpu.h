@@ -43,6 +43,12 @@ enum guest_reg {
     REG_ACTIVITY,      /* enum activity */
     REG_BLOCKING,      /* BLOCKED_BY_* */
     REG_PENDING_DEBUG, /* as the VMCS has it (SDM 25.4.2, Table 25-4) */
+    REG_DR0,           /* DR0 to DR3: neither vendor switches them */
+    REG_DR1,
+    REG_DR2,
+    REG_DR3,
+    REG_DR6,
+    REG_CPL, /* read only */
 };
 
 /* What a virtual CPU does instead of executing, SDM 25.4.2. On AMD-V it is
@@ -131,6 +137,15 @@ enum path_flag {
     W(XSS_BITMAP, "XSS-exiting bitmap")                                        \
     W(ENCLS_BITMAP, "ENCLS-exiting bitmap")                                    \
     W(ENCLV_BITMAP, "ENCLV-exiting bitmap")                                    \
+    W(SECONDARY, "secondary processor-based controls")                         \
+    W(CR0_MASK, "CR0 guest/host mask")                                         \
+    W(CR0_SHADOW, "CR0 read shadow")                                           \
+    W(CR4_MASK, "CR4 guest/host mask")                                         \
+    W(CR4_SHADOW, "CR4 read shadow")                                           \
+    W(CR3_TARGET_COUNT, "CR3-target count")                                    \
+    W(CR3_TARGET, "CR3-target value 0")                                        \
+    W(PF_MASK, "page-fault error-code mask")                                   \
+    W(PF_MATCH, "page-fault error-code match")                                 \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \

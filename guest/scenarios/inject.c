@@ -167,7 +167,6 @@ SCENARIO(triple_fault_inject, TRIPLE_FAULT, .final = true,
 
 /* Pending debug exceptions are taken before the first instruction (SDM
  * 27.7.3). The pending BS is for a guest in single-step mode. */
-#define DEBUG_BS 0x4000
 
 static void single_step_due(struct vcpu *v)
 {

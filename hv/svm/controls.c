@@ -55,6 +55,11 @@ bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
         return arm_msr(a, item, kind == EXIT_MSR_WRITE, on);
     case EXIT_IO:
         return arm_port(a, item, on);
+    case EXIT_INVLPGB:
+    case EXIT_INVLPGB_ILLEGAL:
+    case EXIT_TLBSYNC: /* #UD would come first */
+        a->vmcb.np_enable |= INVLPGB_ENABLE;
+        break;
     default:
         break;
     }

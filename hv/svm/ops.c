@@ -76,6 +76,8 @@ static void encode_state(union vmcb *b, const struct guest_state *gs)
     b->dr6 = DR6_RESET;
     b->dr7 = gs->dr7;
     b->g_pat = gs->pat;
+    for (u32 n = 0; n < 4; n++)
+        write_dr(n, 0);
 }
 
 static void svm_reset(struct vcpu *v, const struct guest_state *gs)
@@ -155,6 +157,12 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
         return &b->cr3;
     case REG_CR4:
         return &b->cr4;
+    case REG_DR6:
+        return &b->dr6;
+    case REG_DR7:
+        return &b->dr7;
+    case REG_EFER:
+        return &b->efer;
     default:
         return &b->dr7;
     }
@@ -173,6 +181,10 @@ static u64 svm_get(struct vcpu *v, enum guest_reg r)
     case REG_ACTIVITY:
     case REG_PENDING_DEBUG:
         return 0;
+    case REG_DR0 ... REG_DR3: /* the host has no use for them either */
+        return read_dr(r - REG_DR0);
+    case REG_CPL:
+        return b->cpl;
     case REG_EFER:
         return b->efer & ~EFER_SVME;
     default:
@@ -194,6 +206,10 @@ static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
         break;
     case REG_ACTIVITY:
     case REG_PENDING_DEBUG: /* there is neither */
+    case REG_CPL:
+        break;
+    case REG_DR0 ... REG_DR3:
+        write_dr(r - REG_DR0, value);
         break;
     case REG_EFER:
         b->efer = value | EFER_SVME;

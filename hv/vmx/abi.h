@@ -15,6 +15,7 @@ enum vmcs_field {
 #define FIELD(name, encoding) VMCS_##name = encoding,
 #include "hv/vmx/vmcs.def"
 };
+#define FIELD_READ_ONLY(field) (((field) >> 10 & 3) == 1) /* SDM 25.11.2 */
 
 /* VMCS_PIN_CONTROLS, SDM 25.6.1 (Pin-Based VM-Execution Controls). */
 #define PIN_EXTERNAL_INTERRUPT BIT(0)
@@ -140,7 +141,8 @@ enum vmcs_field {
 #define PENDING_BS BIT(14)
 
 /* VMCS_GUEST_*_RIGHTS, SDM 25.4.1 (Guest Register State). */
-#define RIGHTS_UNUSABLE BIT(16)
+#define RIGHTS_UNUSABLE    BIT(16)
+#define RIGHTS_DPL(rights) ((rights) >> 5 & 3)
 
 /* Exit qualifications, SDM 28.2.1 (Basic VM-Exit Information). */
 /* Control-register accesses, Table 28-3. */
@@ -151,6 +153,8 @@ enum vmcs_field {
 #define QUAL_CR_FROM      1u
 #define QUAL_CR_CLTS      2u
 #define QUAL_CR_LMSW      3u
+#define QUAL_CR_MEMORY    BIT(6)
+#define QUAL_CR_SOURCE(q) ((u16)((q) >> 16))
 /* MOV DR, Table 28-4. */
 #define QUAL_DR_NUMBER(q) ((u8)((q)&7))
 #define QUAL_DR_FROM      BIT(4)

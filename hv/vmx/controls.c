@@ -203,8 +203,10 @@ static bool arm_msr(struct msr_bitmap *m, u32 index, bool write, bool on)
  * CR0 and CR4: for a bit that is 1 in the guest/host mask the guest reads the
  * shadow, and a write exits when it would make the bit differ from the shadow
  * (SDM 25.6.6, 26.1.3). Three uses: bits that VMX operation fixes to 1 (SDM
- * A.7, A.8) but the guest has at 0; CR4.VMXE, which the guest never has; and,
- * armed, all bits, so that every write exits that changes something.
+ * A.7, A.8) but the guest has at 0; CR4.VMXE, which the guest never has; and
+ * what is armed: all bits, so that every write exits that changes something,
+ * or those that CLTS or LMSW can change. A bit stays in the mask until it is
+ * disarmed: as the shadow is kept right, that does no harm.
  */
 static const struct {
     enum vmcs_field real, mask, shadow;
@@ -218,21 +220,22 @@ static const struct {
      CR4_VMXE},
 };
 #define ARMED_MASK (~0ull)
+#define LMSW_BITS  0xfu /* CR0.PE, MP, EM, TS */
 
-static void cr_encode(int i, u64 value, bool armed)
+static void cr_encode(int i, u64 value, u64 armed)
 {
     u64 real = value | (rdmsr(crs[i].fixed0) & ~crs[i].free);
 
     vmwrite(crs[i].real, real);
     vmwrite(crs[i].shadow, value);
-    vmwrite(crs[i].mask, armed ? ARMED_MASK : (real ^ value) | crs[i].owned);
+    vmwrite(crs[i].mask, armed | (real ^ value) | crs[i].owned);
 }
 
 void vmx_cr_write(int nr, u64 value)
 {
     int i = nr == 4;
 
-    cr_encode(i, value, vmread(crs[i].mask) == ARMED_MASK);
+    cr_encode(i, value, vmread(crs[i].mask));
 }
 
 u64 vmx_cr_read(int nr)
@@ -250,7 +253,7 @@ static bool arm_cr(u32 nr, bool write, bool on)
     case 4:
         if (!write)
             return false; /* a read gives the shadow, never an exit */
-        cr_encode(nr == 4, vmx_cr_read((int)nr), on);
+        cr_encode(nr == 4, vmx_cr_read((int)nr), on ? ARMED_MASK : 0);
         return true;
     case 3:
         return arm_control(CONTROL_PROC, write ? PROC_CR3_LOAD : PROC_CR3_STORE,
@@ -292,6 +295,17 @@ static bool arm_nmi_window(bool on)
     return arm_control(CONTROL_PROC, PROC_NMI_WINDOW, on);
 }
 
+/* CLTS and LMSW: only the bits of CR0 that they change; item chooses among
+ * those of LMSW. */
+static bool arm_cr0_bits(enum exit_kind kind, u32 item, bool on)
+{
+    u64 bits = kind == EXIT_CLTS ? CR0_TS : item & LMSW_BITS;
+    u64 mask = vmread(VMCS_CR0_MASK);
+
+    cr_encode(0, vmx_cr_read(0), on ? mask | bits : mask & ~bits);
+    return true;
+}
+
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
 {
     u16 control = exit_rows[kind].vmx_control;
@@ -329,6 +343,8 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
     case CTL_MSR:
         return arm_msr(&vmx_area(v)->msr, item, kind == EXIT_MSR_WRITE, on);
     case CTL_CR:
+        if (kind == EXIT_CLTS || kind == EXIT_LMSW)
+            return arm_cr0_bits(kind, item, on);
         return arm_cr(item, kind != EXIT_CR_READ, on);
     }
     return false;

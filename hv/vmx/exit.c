@@ -153,6 +153,10 @@ static void decode_exception(struct exit *e)
     /* For #PF the qualification is the linear address. */
     e->info.exception.address =
         vector == VECTOR_PF ? vmread(VMCS_EXIT_QUALIFICATION) : 0;
+    /* For #DB it has DR6's bits, in their places (Table 28-1). */
+    e->info.exception.debug =
+        vector == VECTOR_DB ? vmread(VMCS_EXIT_QUALIFICATION) & DEBUG_BITS : 0;
+    e->info.exception.type = type;
 }
 
 /* Reason 1: the vector only with acknowledge-on-exit (SDM 28.2.2). */
@@ -178,6 +182,15 @@ static void decode_cr(struct exit *e, u64 qualification)
     e->kind = kinds[QUAL_CR_ACCESS(qualification)];
     e->info.cr.nr = QUAL_CR_NUMBER(qualification);
     e->info.cr.gpr = QUAL_CR_GPR(qualification);
+    e->info.cr.insn = e->kind == EXIT_CLTS   ? CR_CLTS
+                      : e->kind == EXIT_LMSW ? CR_LMSW
+                                             : CR_MOV;
+    e->info.cr.memory =
+        e->kind == EXIT_LMSW && (qualification & QUAL_CR_MEMORY) != 0;
+    e->info.cr.source =
+        e->kind == EXIT_LMSW ? QUAL_CR_SOURCE(qualification) : 0;
+    e->info.cr.address =
+        e->info.cr.memory ? vmread(VMCS_GUEST_LINEAR_ADDRESS) : 0;
 }
 
 /* SDM Table 28-4. */
@@ -398,6 +411,15 @@ static u16 word_field(enum raw_word word)
         [RAW_XSS_BITMAP] = VMCS_XSS_EXITING_BITMAP,
         [RAW_ENCLS_BITMAP] = VMCS_ENCLS_EXITING_BITMAP,
         [RAW_ENCLV_BITMAP] = VMCS_ENCLV_EXITING_BITMAP,
+        [RAW_SECONDARY] = VMCS_PROC2_CONTROLS,
+        [RAW_CR0_MASK] = VMCS_CR0_MASK,
+        [RAW_CR0_SHADOW] = VMCS_CR0_SHADOW,
+        [RAW_CR4_MASK] = VMCS_CR4_MASK,
+        [RAW_CR4_SHADOW] = VMCS_CR4_SHADOW,
+        [RAW_CR3_TARGET_COUNT] = VMCS_CR3_TARGET_COUNT,
+        [RAW_CR3_TARGET] = VMCS_CR3_TARGET0,
+        [RAW_PF_MASK] = VMCS_PAGE_FAULT_ERROR_MASK,
+        [RAW_PF_MATCH] = VMCS_PAGE_FAULT_ERROR_MATCH,
     };
 
     return word < ARRAY_SIZE(fields) ? fields[word] : 0;
@@ -411,12 +433,16 @@ bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
     return field && vmread_checked((enum vmcs_field)field, value);
 }
 
-/* Guest state and controls; exit information is read-only (SDM 25.11.2). */
+/* What this CPU has; exit information is read-only (SDM 25.11.2). */
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value)
 {
+    u16 field = word_field(word);
+    u64 before;
+
     (void)v;
-    if (word < RAW_PENDING_DEBUG || !word_field(word))
+    if (!field || FIELD_READ_ONLY(field) ||
+        !vmread_checked((enum vmcs_field)field, &before))
         return false;
-    vmwrite((enum vmcs_field)word_field(word), value);
+    vmwrite((enum vmcs_field)field, value);
     return true;
 }

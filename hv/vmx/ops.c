@@ -98,7 +98,7 @@ static void reset_fields(void)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        if ((fields[i] >> 10 & 3) != 1) /* read-only area */
+        if (!FIELD_READ_ONLY(fields[i]))
             vmwrite(fields[i], 0);
     vmwrite(VMCS_VMCS_LINK_POINTER, ~0ull); /* none (SDM 25.4.2) */
 }
@@ -116,6 +116,10 @@ static void reset_controls(struct vcpu *v)
     vmwrite(VMCS_IO_BITMAP_A, phys(a->io.a));
     vmwrite(VMCS_IO_BITMAP_B, phys(a->io.b));
     vmwrite(VMCS_VIRTUAL_APIC_ADDRESS, phys(&a->apic));
+    vmwrite(VMCS_LOW_PASID_DIRECTORY, phys(a->empty));
+    vmwrite(VMCS_HIGH_PASID_DIRECTORY, phys(a->empty));
+    /* One bit for each leaf: all of them, once the control is on. */
+    vmwrite(VMCS_PCONFIG_EXITING_BITMAP, ~0ull);
     vmwrite(VMCS_EPTP, vmx_eptp(v->nested_root));
     if (vmx_control_base(CONTROL_PROC2) & PROC2_VPID)
         vmwrite(VMCS_VPID, GUEST_VPID);
@@ -151,6 +155,9 @@ static void reset_guest(struct vcpu *v, const struct guest_state *gs)
     vmx_set(v, REG_CR3, gs->cr3);
     vmx_set(v, REG_CR4, gs->cr4);
     vmx_set(v, REG_DR7, gs->dr7);
+    for (u32 n = 0; n < 4; n++)
+        write_dr(n, 0);
+    vmx_set(v, REG_DR6, DR6_RESET);
     vmx_set(v, REG_EFER, gs->efer);
 }
 
@@ -268,6 +275,12 @@ static u64 vmx_get(struct vcpu *v, enum guest_reg r)
         return read_cr2();
     case REG_CR8: /* VTPR[7:4] (SDM 30.3) */
         return vmx_area(v)->apic.vtpr >> 4 & 0xf;
+    case REG_DR0 ... REG_DR3: /* the host has no use for them either */
+        return read_dr(r - REG_DR0);
+    case REG_DR6:
+        return read_dr6();
+    case REG_CPL: /* SS.DPL (SDM 25.4.1) */
+        return RIGHTS_DPL(vmread(VMCS_GUEST_SS_RIGHTS));
     default:
         return vmread(register_field(r));
     }
@@ -289,6 +302,14 @@ static void vmx_set(struct vcpu *v, enum guest_reg r, u64 value)
         break;
     case REG_CR8:
         vmx_area(v)->apic.vtpr = (u32)(value & 0xf) << 4;
+        break;
+    case REG_DR0 ... REG_DR3:
+        write_dr(r - REG_DR0, value);
+        break;
+    case REG_DR6:
+        write_dr6(value);
+        break;
+    case REG_CPL:
         break;
     case REG_EFER: {
         /* EFER.LMA and the entry control must agree (SDM 27.3.1.1). */

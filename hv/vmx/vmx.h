@@ -16,8 +16,9 @@ struct vmx_area {
     struct virtual_apic apic;
     struct vmx_region shadow;
     u8 vmread[PAGE_SIZE], vmwrite[PAGE_SIZE]; /* bit n: field n exits */
+    u8 empty[PAGE_SIZE]; /* PASID directories without an entry */
 };
-_Static_assert(sizeof(struct vmx_area) == 8 * PAGE_SIZE, "all whole pages");
+_Static_assert(sizeof(struct vmx_area) == 9 * PAGE_SIZE, "all whole pages");
 
 /* What vcpu.vendor[] holds on VT-x; entry.asm knows 1 to 3. */
 enum vmx_slot {

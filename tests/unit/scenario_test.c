@@ -31,6 +31,8 @@ const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
 const u8 guest_abort[1] __attribute__((visibility("hidden")));
 const u8 guest_pml4[8];
+const u8 guest_gdt[8] __attribute__((visibility("hidden")));
+const u8 guest_gdt_end[1] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
 const u8 guest_seen[8], guest_vectors[1], guest_stack_top[1];
