@@ -14,18 +14,22 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 # ---- what the image is made of ------------------------------------------
 
 BOOT := boot/efi_main.c boot/config.c
-HV := hv/main.c hv/run.c hv/handlers.c hv/handle_svm.c hv/scenario.c hv/exit.c hv/feature.c \
-      hv/insn.c hv/nested.c hv/guest.c hv/entry.c hv/bench.c hv/dumper.c \
-      hv/memory.c hv/paging.c hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c \
+HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
+      hv/handle_event.c hv/handle_svm.c hv/handle_vmx.c hv/smm.c \
+      hv/scenario.c hv/exit.c hv/feature.c hv/insn.c hv/nested.c hv/guest.c \
+      hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c hv/desc.c \
+      hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c hv/ap_code.asm \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
 VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
-       hv/vmx/dump.c hv/vmx/rules.c hv/vmx/check.c hv/vmx/entry.asm
+       hv/vmx/feature.c hv/vmx/dump.c hv/vmx/rules.c hv/vmx/check.c \
+       hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
-SCENARIOS := insn system table io bitmap cr exception reserved event inject \
-             nested mode task entry vmx_insn vmx_apic vmx_misc svm_insn \
-             svm_misc svm_npf svm_avic demo bench
+SCENARIOS := insn system newer table io bitmap cr dr exception debug pagefault \
+             reserved event inject delivery nested mode task entry vmx_insn \
+             vmx_apic vmx_misc vmx_ept svm_insn svm_misc svm_npf svm_avic demo \
+             bench
 GUEST := guest/entry.asm $(SCENARIOS:%=guest/scenarios/%.c)
 
 SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))
@@ -50,7 +54,7 @@ PE_SECTIONS := .text .reloc .rodata .relro .data .guest.text .guest.rodata \
 ELF := $(B)/tollgate.elf
 EFI := $(B)/esp/EFI/BOOT/BOOTX64.EFI
 
-.PHONY: all deps run bench check headers format-check lint clean help
+.PHONY: all deps run bench check docs headers format-check lint clean help
 .DELETE_ON_ERROR:
 
 all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the UEFI image

@@ -10,7 +10,7 @@ set -eu
 ROOT=$(cd "$(dirname "$0")" && pwd)
 TOLLGATE=$ROOT/build/tollgate
 
-PLATFORM=qemu-svm CPU='' OUT='' LIMIT='' EXPECT=default
+PLATFORM=qemu-svm CPU='' CPUS='' OUT='' LIMIT='' EXPECT=default
 QUIET='' WITNESS=yes TRANSPORT=com1 SETTINGS=''
 
 usage() {
@@ -20,11 +20,16 @@ usage: ./run-qemu.sh [option]...
 Boots build/esp on one platform and shows every crossing of the guest.
 
   --platform NAME      qemu-svm    AMD-V in QEMU's TCG (the default)
-                       bochs-vmx   VT-x in Bochs
+                       bochs-vmx   VT-x in Bochs; with two more CPU models
+                       as bochs-vmx-tigerlake and bochs-vmx-arrandale
                        bochs-svm   AMD-V in Bochs
+                       bochs-vmx-smp  VT-x with two CPUs, and of the scenarios
+                                   only those that need them
                        kvm         this machine's own, through nested KVM
   --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
                        tigerlake (Bochs; `bochs --help cpu` lists them)
+  --cpus N             how many CPUs (1; scenarios run on the first, another
+                       is only there to send it something)
   --timeout SEC        wall-clock limit (60; on Bochs 180)
   --out DIR            where the run leaves its files (build/run/PLATFORM)
   --expect FILE        the verdicts to expect (tests/expected/PLATFORM, where
@@ -71,7 +76,7 @@ parse() {
         --no-expect) EXPECT='' && shift && continue ;;
         --no-witness) WITNESS='' && shift && continue ;;
         --quiet) QUIET=yes && shift && continue ;;
-        --platform | --cpu | --timeout | --out | --expect | --scenarios | \
+        --platform | --cpu | --cpus | --timeout | --out | --expect | --scenarios | \
             --trace | --mode | --watchdog-ms | --set) ;;
         *) misuse "unknown option '$1'" ;;
         esac
@@ -85,6 +90,7 @@ option() {
     case $1 in
     --platform) PLATFORM=$2 ;;
     --cpu) CPU=$2 ;;
+    --cpus) CPUS=$2 ;;
     --timeout) LIMIT=$2 ;;
     --out) OUT=$2 ;;
     --expect) EXPECT=$2 ;;
@@ -143,17 +149,30 @@ check_platform() {
         need /usr/share/ovmf/OVMF.fd ovmf
         [ "$PLATFORM" != kvm ] || need_nested_kvm
         ;;
-    bochs-vmx | bochs-svm)
+    bochs-vmx | bochs-vmx-tigerlake | bochs-vmx-arrandale | bochs-vmx-smp | \
+        bochs-svm)
         need bochs bochs
         need mformat mtools
         need /usr/share/ovmf/OVMF.fd ovmf
         need /usr/share/vgabios/vgabios.bin vgabios
         ;;
     *) misuse "unknown platform '$PLATFORM': choose qemu-svm, bochs-vmx," \
-        "bochs-svm or kvm" ;;
+        "bochs-vmx-tigerlake, bochs-vmx-arrandale, bochs-vmx-smp, bochs-svm" \
+        "or kvm" ;;
     esac
     [[ ${LIMIT:=$(default_limit)} =~ ^[1-9][0-9]*$ ]] ||
         misuse "--timeout needs a number of seconds, not '$LIMIT'"
+}
+
+# Two CPUs take Bochs twice as long, hence only what one cannot do.
+smp_defaults() {
+    if [ "$PLATFORM" = bochs-vmx-smp ]; then
+        : "${CPUS:=2}"
+        [[ $SETTINGS =~ (^|$'\n')scenarios\ = ]] ||
+            setting scenarios sipi,sipi_resume
+    fi
+    [[ ${CPUS:=1} =~ ^[1-8]$ ]] ||
+        misuse "--cpus needs a number from 1 to 8, not '$CPUS'"
 }
 
 default_limit() {
@@ -191,7 +210,7 @@ make_firmware() {
 # bulk is the disassembly of what is translated: -dfilter restricts that to
 # one address at which nothing can run. -d int adds every other interrupt.
 start_qemu() {
-    local args=(-machine q35 -m 256 -nodefaults -display none -vga none
+    local args=(-machine q35 -m 256 -smp "$CPUS" -nodefaults -display none -vga none
         -net none -monitor none -no-reboot -bios firmware.bin
         -drive "file=fat:rw:esp,format=raw"
         -device "isa-debug-exit,iobase=0x501,iosize=4")
@@ -225,13 +244,18 @@ make_disk() {
 # panic: fatal ends Bochs at port 0x8900's "Shutdown"; a panic of the CPU
 #        model is only reported, for it may be what a scenario is about.
 make_bochsrc() {
-    local model=corei7_skylake_x log=witness com1=line
+    local model log=witness com1=line
     [ -n "$WITNESS" ] || log=/dev/null
     [ "$TRANSPORT" != e9 ] || com1=/dev/null
-    [ "$PLATFORM" = bochs-vmx ] || model=ryzen
+    case $PLATFORM in
+    *-tigerlake) model=tigerlake ;;             # MTF, SPP, CET
+    *-arrandale) model=corei5_arrandale_m520 ;; # GETSEC, and little else
+    *-svm) model=ryzen ;;
+    *) model=corei7_skylake_x ;;
+    esac
     cat <<EOF
 display_library: rfb, options="timeout=0"
-cpu: model=${CPU:-$model}, count=1, ips=5000000, reset_on_triple_fault=0
+cpu: model=${CPU:-$model}, count=$CPUS, ips=5000000, reset_on_triple_fault=0
 memory: guest=256, host=256
 romimage: file=/usr/share/ovmf/OVMF.fd, address=0xffe00000
 vgaromimage: file=/usr/share/vgabios/vgabios.bin
@@ -380,6 +404,7 @@ report() {
 
 parse "$@"
 check_platform
+smp_defaults
 need_built
 choose_expect
 prepare

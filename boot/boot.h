@@ -54,6 +54,7 @@ struct boot_info {
     struct config config;
     u64 arena, arena_size;        /* page-aligned RAM, zeroed, all ours */
     u64 image, image_size;        /* where this PE image was loaded */
+    u64 low_page;                 /* below 1 MiB, where CPUs start; 0: none */
     u64 rsdp;                     /* ACPI 2.0 RSDP, 0: none */
     u64 reset_system;             /* EFI_RESET_SYSTEM function, 0: none */
     u64 firmware_cr3;             /* for the final ResetSystem call only */

@@ -14,6 +14,7 @@
 #include "hv/lib.h"
 
 #define ARENA_SIZE        (16ull << 20)
+#define BELOW_640K        0x9ffffull
 #define BELOW_4G          0xffffffffull /* some control structures want it */
 #define STALL_US          20000
 #define EXIT_TRIES        8
@@ -120,6 +121,17 @@ static EFI_STATUS allocate_arena(EFI_BOOT_SERVICES *bs)
     return EFI_SUCCESS;
 }
 
+/* Another CPU begins at a page below 1 MiB, and above 640 KiB there is no
+ * memory. Only scenarios with several CPUs need it. */
+static void allocate_low_page(EFI_BOOT_SERVICES *bs)
+{
+    EFI_PHYSICAL_ADDRESS address = BELOW_640K;
+
+    if (!EFI_ERROR(
+            bs->AllocatePages(AllocateMaxAddress, EfiLoaderData, 1, &address)))
+        boot_info.low_page = address;
+}
+
 /* The allocation itself may split an entry of the map, hence the spare. */
 static EFI_STATUS allocate_map(EFI_BOOT_SERVICES *bs, struct memory_map *m)
 {
@@ -211,6 +223,7 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system)
     status = allocate_arena(bs);
     if (EFI_ERROR(status))
         return failed(system, "no 16 MiB of memory below 4 GiB", status);
+    allocate_low_page(bs);
     status = allocate_map(bs, &map);
     if (EFI_ERROR(status))
         return failed(system, "no memory for the memory map", status);

@@ -67,6 +67,7 @@ seen:
         shr     rax, 32                 ; still its canary?
         jnz     guest_abort
         mov     [rsp + 24], r15
+        and     dword [rsp + 40], ~0x100 ; TF: a single step is one step
         pop     rax
         add     rsp, 16
         iretq
@@ -84,7 +85,10 @@ guest_pdpt:     times 4096 db 0
 guest_pd:       times 4096 db 0
 guest_pt:       times 4096 db 0
 guest_idt:      times 4096 db 0
-guest_tss:      times 104 db 0
+; Behind the 104 bytes of the TSS the bitmap of I/O permissions for ports 0 to
+; FFh, all allowed, and the byte of ones that ends it.
+guest_tss:      times 104 + 32 db 0
+                db 0xff
 
         align   16
 guest_gdt:
@@ -94,6 +98,7 @@ guest_gdt:
         dq      0, 0                    ; GUEST_TR: the loader's
         dq      0x00affb000000ffff      ; GUEST_CS3: the same for CPL 3
         dq      0x00cff3000000ffff      ; GUEST_DS3
+        dq      0, 0                    ; GUEST_SPARE
 guest_gdt_end:
 
         align   8

@@ -7,15 +7,21 @@
  *             last with its page tables, GDT, IDT, TSS and stack
  *   0x100000  the probe page: backed by memory, mapped by the guest with all
  *             rights, by nested paging with those that the scenario says
+ *   0x101000  the local APIC, where a scenario asks for it
+ *   0x200000  the large page: 2 MiB that the guest maps with all rights; absent
+ *             in nested paging until a fault, or a scenario, puts it there
  *
  * Below 1 MiB, so that real mode reaches it too.
  */
 #ifndef GUEST_LAYOUT_H
 #define GUEST_LAYOUT_H
 
-#define GUEST_BASE     0x10000
-#define GUEST_PROBE    0x100000
-#define GUEST_UNMAPPED 0x6000 /* an address that the guest never maps */
+#define GUEST_BASE       0x10000
+#define GUEST_PROBE      0x100000
+#define GUEST_APIC       0x101000
+#define GUEST_LARGE      0x200000
+#define GUEST_LARGE_SIZE 0x200000ul
+#define GUEST_UNMAPPED   0x6000 /* an address that the guest never maps */
 
 /* Selectors in the guest's GDT (guest/entry.asm). */
 #define GUEST_CS      0x08
@@ -23,6 +29,7 @@
 #define GUEST_TR      0x18
 #define GUEST_CS3     0x2b /* RPL 3 */
 #define GUEST_DS3     0x33
+#define GUEST_SPARE   0x38  /* two null descriptors, for the guest to fill */
 #define GUEST_BAD_SEL 0x7f8 /* beyond the GDT's limit */
 
 /* General-purpose register n holds GUEST_CANARY + n when a scenario starts. */

@@ -21,10 +21,12 @@
 #define MAX_SEE    12
 #define MAX_ARM    4
 #define MAX_NEEDS  3
+#define MAX_SET    4
 
 /* A word of the control block at an exit, if it is this vendor's. */
 struct raw_want {
     u8 word; /* enum raw_word */
+    u8 at;   /* value counts from label n; 0: it is the value */
     u64 value;
     u64 ignore;  /* bits that may be anything */
     u16 feature; /* enum feature: only where the CPU has it, */
@@ -32,19 +34,23 @@ struct raw_want {
 };
 #define RAW(w, v)                                                              \
     {                                                                          \
-        RAW_##w, v, 0, 0, false                                                \
+        .word = RAW_##w, .value = (v)                                          \
     }
 #define RAW_BUT(w, v, bits)                                                    \
     {                                                                          \
-        RAW_##w, v, bits, 0, false                                             \
+        .word = RAW_##w, .value = (v) & ~(u64)(bits), .ignore = (bits)         \
+    }
+#define RAW_AT(w, n)                                                           \
+    {                                                                          \
+        .word = RAW_##w, .at = (n)                                             \
     }
 #define RAW_IF(f, w, v)                                                        \
     {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, false                                         \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f                     \
     }
 #define RAW_UNLESS(f, w, v)                                                    \
     {                                                                          \
-        RAW_##w, v, 0, FEAT_##f, true                                          \
+        .word = RAW_##w, .value = (v), .feature = FEAT_##f, .absent = true     \
     }
 
 /* One exit that must come, in this place of the order. */
@@ -63,6 +69,13 @@ struct expect {
     struct raw_want raw[MAX_RAW];
 };
 
+/* An event that is queued for the first entry. */
+#define INJECT(t, v, ...)                                                      \
+    .inject = &(const struct event)                                            \
+    {                                                                          \
+        .type = EVENT_##t, .vector = v, __VA_ARGS__                            \
+    }
+
 /* What must hold when the scenario has ended: the guest's view. */
 enum see_what {
     SEE_NOTHING,
@@ -73,10 +86,15 @@ enum see_what {
     SEE_SEEN,   /* index: u64 in struct guest_seen */
     SEE_RIP,    /* struct guest_seen's rip is label `index` */
     SEE_PROBE,  /* index: u64 in the probe page */
+    SEE_WORD,   /* index: enum raw_word */
+    SEE_CELL,   /* *cell */
+    SEE_ENTRY,  /* index: level of the probe page's nested entry */
 };
 struct see {
     u8 what, index;
     u64 value;
+    u64 ignore; /* bits that may be anything: SEE_ENTRY */
+    const u64 *cell;
 };
 #define GPR(r, v)                                                              \
     {                                                                          \
@@ -107,6 +125,19 @@ struct see {
         SEE_PROBE, n, v                                                        \
     }
 
+#define WORD(w, v)                                                             \
+    {                                                                          \
+        SEE_WORD, RAW_##w, v                                                   \
+    }
+#define CELL(p, v)                                                             \
+    {                                                                          \
+        SEE_CELL, 0, v, .cell = (p)                                            \
+    }
+#define ENTRY(level, v, bits)                                                  \
+    {                                                                          \
+        SEE_ENTRY, level, v, .ignore = ~(u64)(bits)                            \
+    }
+
 /* State that the neutral handlers emulate; fresh for each scenario. */
 enum device_cell {
     DEVICE_IN,        /* what IN reads, low byte first */
@@ -116,12 +147,31 @@ enum device_cell {
     DEVICE_CR8,
     DEVICE_TSC,    /* what RDTSC reads */
     DEVICE_VECTOR, /* of the last external interrupt that the host took */
+    DEVICE_NMI,    /* how many NMIs the host took */
+    DEVICE_SMI,    /* how many SMIs the handler in SMRAM took */
     DEVICE_CELLS
 };
 
 struct arm {
     u8 kind;  /* enum exit_kind */
     u32 item; /* as hv_ops.arm() */
+};
+
+/* A word of the control block as the scenario starts. */
+struct word_set {
+    u8 word; /* enum raw_word */
+    u64 value;
+};
+#define PUT(w, v)                                                              \
+    {                                                                          \
+        RAW_##w, v                                                             \
+    }
+
+/* Bits of the nested entry that maps the probe page (level 1), or of one on
+ * the way to it, which all of the guest shares. */
+struct tweak {
+    u8 level;
+    u64 clear, set;
 };
 
 struct scenario {
@@ -133,11 +183,19 @@ struct scenario {
     bool demo;            /* runs only when it is named */
     bool final;           /* the last expected exit ends it */
     bool negative;        /* with the control off: no exit at all */
+    bool last;            /* to run after all others: it leaves an INIT */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
+    u16 use[MAX_NEEDS];   /* needed as well, and switched on */
+    const char *(*lacks)(struct vcpu *v); /* or what the machine lacks; NULL */
     struct arm arm[MAX_ARM];
+    struct arm disarm[MAX_ARM]; /* after that */
+    struct word_set set[MAX_SET];
+    struct tweak tweak;
+    const struct event *inject; /* at the first entry, by INJECT() */
+    u8 back_at; /* label to which the guest's handler returns: R15 */
     struct expect expect[MAX_EXPECT];
     struct see see[MAX_SEE];
     void (*state)(struct guest_state *gs); /* changes the state at the start */

@@ -29,6 +29,7 @@ enum apic_register {
 #define LVT_MASKED   BIT(16) /* one-shot mode: bits 18:17 clear */
 #define ICR_PENDING  BIT(12)
 #define ICR_ASSERT   BIT(14)
+#define ICR_OTHERS   (3u << 18) /* shorthand: all excluding self */
 #define ICR_MODE(m)  ((u32)(m) << 8)
 #define DIVIDE_BY_16 3 /* SDM Figure 11-10 */
 
@@ -130,14 +131,29 @@ void apic_init(u64 tsc_hz)
     calibrate(tsc_hz);
 }
 
+u32 apic_command(enum delivery mode, u8 vector)
+{
+    return (u32)ICR_ASSERT | ICR_MODE(mode) | vector;
+}
+
+static void send(u32 command)
+{
+    apic_write(APIC_ICR_LOW, command);
+    while (apic_read(APIC_ICR_LOW) & ICR_PENDING)
+        pause();
+}
+
 /* Physical destination, not the self shorthand: that one takes fixed
  * delivery only, and Bochs ignores the mode there. */
 void apic_self(enum delivery mode, u8 vector)
 {
     apic_write(APIC_ICR_HIGH, apic_id() << 24);
-    apic_write(APIC_ICR_LOW, (u32)ICR_ASSERT | ICR_MODE(mode) | vector);
-    while (apic_read(APIC_ICR_LOW) & ICR_PENDING)
-        pause();
+    send(apic_command(mode, vector));
+}
+
+void apic_others(enum delivery mode, u8 vector)
+{
+    send(ICR_OTHERS | apic_command(mode, vector));
 }
 
 void apic_self_ipi(u8 vector)

@@ -31,6 +31,10 @@ void apic_self(enum delivery mode, u8 vector);
 void apic_self_ipi(u8 vector);
 void apic_self_nmi(void);
 
+/* The same to all other CPUs; the command as the ICR has it (low half). */
+void apic_others(enum delivery mode, u8 vector);
+u32 apic_command(enum delivery mode, u8 vector);
+
 /* The timer's interrupt once, after so many microseconds; stop: not any more.
  * There is one timer: the last call holds. */
 void apic_timer_oneshot(u8 vector, u64 us);

@@ -42,6 +42,7 @@ struct table_register {
 #define CR4_FSGSBASE   BIT(16)
 #define CR4_PCIDE      BIT(17)
 #define CR4_OSXSAVE    BIT(18)
+#define CR4_KL         BIT(19)
 #define CR4_SMEP       BIT(20)
 #define CR4_SMAP       BIT(21)
 #define CR4_PKE        BIT(22)
@@ -52,11 +53,14 @@ struct table_register {
 #define RFLAGS_ZF    BIT(6)
 #define RFLAGS_TF    BIT(8)
 #define RFLAGS_IF    BIT(9)
+#define RFLAGS_IOPL3 (3ul << 12)
 #define RFLAGS_RF    BIT(16)
 #define RFLAGS_VM    BIT(17)
+#define RFLAGS_AC    BIT(18)
 
 #define DR6_RESET 0xffff0ff0ul /* SDM 10.1.1: the bits that read as 1 */
 #define DR7_RESET 0x400ul
+#define DR7_GD    BIT(13) /* a MOV DR raises #DB */
 
 /* Exception vectors, SDM Table 6-1. */
 #define VECTOR_DE  0
@@ -77,6 +81,7 @@ struct table_register {
 #define VECTOR_AC  17
 #define VECTOR_MC  18
 #define VECTOR_XM  19
+#define VECTOR_SX  30 /* AMD: security exception */
 
 /* clang-format off */
 
@@ -149,6 +154,14 @@ WRITE_REGISTER(dr3)
 WRITE_REGISTER(dr6)
 WRITE_REGISTER(dr7)
 #undef WRITE_REGISTER
+
+/* DR0 to DR3 by number. */
+static inline u64 read_dr(u32 n)
+{ return n == 0 ? read_dr0() : n == 1 ? read_dr1() : n == 2 ? read_dr2()
+                                                            : read_dr3(); }
+static inline void write_dr(u32 n, u64 v)
+{ n == 0 ? write_dr0(v) : n == 1 ? write_dr1(v) : n == 2 ? write_dr2(v)
+                                                         : write_dr3(v); }
 
 /* XSETBV: extended control register 0 selects the XSAVE components. */
 static inline void xsetbv(u32 index, u64 value)

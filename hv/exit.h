@@ -53,13 +53,28 @@ enum exit_detail {
     DETAIL_npf,
     DETAIL_invlpg,
     DETAIL_swint,
+    DETAIL_interrupt,
 };
+
+/* The instruction behind a control-register exit. */
+enum cr_insn { CR_MOV, CR_CLTS, CR_LMSW, CR_SMSW };
+
+/* Bits of DR6 that say what was met (SDM 18.2.3, APM 13.1.1.3). */
+#define DEBUG_B0   1u /* B1, B2, B3: the next bits */
+#define DEBUG_BD   0x2000u
+#define DEBUG_BS   0x4000u
+#define DEBUG_BT   0x8000u
+#define DEBUG_BITS 0xe00full
 
 /* The typed part; which member holds is exit_row_of(kind)->detail. */
 union exit_info {
     struct {
-        u8 nr;  /* 0, 3, 4, 8 */
-        u8 gpr; /* enum gpr: source or destination */
+        u8 nr;       /* 0, 2, 3, 4, 8 */
+        u8 gpr;      /* enum gpr: source or destination, MOV only */
+        u8 insn;     /* enum cr_insn */
+        bool memory; /* LMSW, SMSW: the operand is in memory, at */
+        u16 source;  /* LMSW: what it loads, when that is known */
+        u64 address; /* a linear address */
     } cr;
     struct {
         u8 nr;
@@ -78,8 +93,10 @@ union exit_info {
     struct {
         u8 vector;
         bool has_error;
+        u8 type; /* enum event_type: how it goes back in */
         u32 error;
         u64 address; /* #PF: faulting linear address, else 0 */
+        u64 debug;   /* #DB: what was met, in the bits of DR6, else 0 */
     } exception;
     struct {
         u64 gpa;
@@ -94,6 +111,10 @@ union exit_info {
     struct {
         u8 vector; /* of INT n */
     } swint;
+    struct {
+        u8 vector;         /* 0: not reported */
+        bool acknowledged; /* the exit took it: it is pending no more */
+    } interrupt;
 };
 
 struct exit {

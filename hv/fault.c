@@ -183,6 +183,8 @@ void host_vector(struct frame *f)
 {
     if (f->vector == VECTOR_NMI) {
         nmi_count++;
+    } else if (f->vector == VECTOR_SX) {
+        /* An INIT, redirected (APM 15.28): no more is to be done. */
     } else if (f->vector < FIRST_INTERRUPT) {
         exception(f);
     } else if (f->vector != SPURIOUS_VECTOR) {
@@ -200,6 +202,11 @@ const struct host_fault *host_last_fault(void)
 u64 host_nmi_count(void)
 {
     return nmi_count;
+}
+
+void host_raise_nmi(void)
+{
+    __asm__ volatile("int $2" ::: "memory"); /* the stub ends with IRET */
 }
 
 u8 host_take_interrupt(void)

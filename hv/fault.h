@@ -30,6 +30,12 @@ const struct host_fault *host_last_fault(void);
 /* How many NMIs the hypervisor has taken. */
 u64 host_nmi_count(void);
 
+/* Lets a blocked NMI in; so far as the host knows, none is being served. */
+void host_unblock_nmi(void);
+
+/* Serves an NMI that an exit has taken: as if it came now. */
+void host_raise_nmi(void);
+
 /* Lets a pending external interrupt in. Returns its vector, 0: none came.
  * Of several, the highest; the others are returned by the next calls. */
 u8 host_take_interrupt(void);

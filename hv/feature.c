@@ -151,6 +151,18 @@ void caps_gather(struct caps *c)
     caps_gather_from(c, &this_cpu);
 }
 
+bool feature_control(enum feature f, u32 *msr, u8 *bit)
+{
+    const struct source *s = &sources[f < FEATURES ? f : FEAT_NONE];
+
+    if (s->type != SOURCE_MSR || s->bit < 32 ||
+        s->index < MSR_VMX_PINBASED_CTLS || s->index > MSR_VMX_PROCBASED_CTLS2)
+        return false;
+    *msr = s->index;
+    *bit = (u8)(s->bit - 32);
+    return true;
+}
+
 const char *feature_text(enum feature f, char *buf, size_t size)
 {
     static const char *const registers[] = {"EAX", "EBX", "ECX", "EDX"};

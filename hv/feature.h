@@ -40,6 +40,10 @@ static inline bool caps_has(const struct caps *c, enum feature f)
     return f == FEAT_NONE || (c->has[f / 64] >> (f % 64) & 1);
 }
 
+/* Is the feature the allowed-1 setting of a control? Then the capability MSR
+ * and the control's bit. */
+bool feature_control(enum feature f, u32 *msr, u8 *bit);
+
 /* "SVM_NRIPS (CPUID.8000000Ah:EDX[3])": how a skip names what is missing.
  * Writes at most size bytes, NUL included; returns buf. */
 const char *feature_text(enum feature f, char *buf, size_t size);

@@ -10,14 +10,18 @@
 #include "hv/msr.h"
 #include "hv/nested.h"
 
-#define PTE_P  BIT(0)
-#define PTE_RW BIT(1)
-#define PTE_US BIT(2)
-#define PTE_NX BIT(63)
+#define PTE_P   BIT(0)
+#define PTE_RW  BIT(1)
+#define PTE_US  BIT(2)
+#define PTE_PWT BIT(3)
+#define PTE_PCD BIT(4)
+#define PTE_PS  BIT(7)
+#define PTE_NX  BIT(63)
 
 #define GATE_INTERRUPT64 0x8e00 /* P, DPL 0, type 14 (SDM 6.14.1) */
 #define TSS_LIMIT        103
-#define TSS_RSP0         4    /* SDM 8.7, Figure 8-11 */
+#define TSS_RSP0         4 /* SDM 8.7, Figure 8-11 */
+#define TSS_IO_MAP       102
 #define TSS_BUSY64       0x8b /* P, 64-bit TSS, busy (SDM 7.2.2) */
 
 /* Segment attributes as struct segment has them. */
@@ -36,6 +40,11 @@ static u64 image_size(void)
 u64 guest_probe_page(void)
 {
     return phys(probe_page);
+}
+
+u64 guest_large_page(void)
+{
+    return phys(probe_page) & ~(GUEST_LARGE_SIZE - 1);
 }
 
 void *guest_memory(u64 gpa, u64 size)
@@ -85,6 +94,8 @@ static void build_page_tables(struct vcpu *v, u32 probe)
     *guest_copy(guest_pml4, u64) = GUEST_GPA(guest_pdpt) | PTE_P | PTE_RW;
     *guest_copy(guest_pdpt, u64) = GUEST_GPA(guest_pd) | PTE_P | PTE_RW;
     *guest_copy(guest_pd, u64) = GUEST_GPA(guest_pt) | PTE_P | PTE_RW;
+    guest_copy(guest_pd, u64)[GUEST_LARGE / GUEST_LARGE_SIZE] =
+        GUEST_LARGE | PTE_P | PTE_RW | PTE_PS;
     nested_reset(v);
     map_section(v, guest_text_start, guest_text_end, ACCESS_R | ACCESS_X);
     map_section(v, guest_rodata_start, guest_rodata_end, ACCESS_R);
@@ -93,22 +104,42 @@ static void build_page_tables(struct vcpu *v, u32 probe)
     nested_map(v, GUEST_PROBE, guest_probe_page(), probe);
 }
 
+void guest_set_gate(u8 vector, const u8 *label, u8 ist)
+{
+    u64 *gate =
+        (u64 *)guest_memory(GUEST_GPA(guest_idt), PAGE_SIZE) + 2 * vector;
+    u64 to = GUEST_GPA(label);
+
+    gate[0] = (to & 0xffff) | (u64)GUEST_CS << 16 | (u64)ist << 32 |
+              (u64)GATE_INTERRUPT64 << 32 | (to >> 16 & 0xffff) << 48;
+    gate[1] = to >> 32;
+}
+
 static void build_tables(void)
 {
-    u64 *idt = guest_memory(GUEST_GPA(guest_idt), PAGE_SIZE);
     u64 *gdt = guest_memory(GUEST_GPA(guest_gdt), 40);
     u64 tss = GUEST_GPA(guest_tss);
+    u16 io_map = TSS_LIMIT + 1;
 
-    for (u64 n = 0; n < 256; n++) {
-        u64 stub = GUEST_GPA(guest_vectors) + n * GUEST_STUB;
-
-        idt[2 * n] = (stub & 0xffff) | (u64)GUEST_CS << 16 |
-                     (u64)GATE_INTERRUPT64 << 32 | (stub >> 16 & 0xffff) << 48;
-        idt[2 * n + 1] = stub >> 32;
-    }
+    for (u32 n = 0; n < 256; n++)
+        guest_set_gate((u8)n, guest_vectors + n * GUEST_STUB, 0);
     gdt[GUEST_TR / 8] = TSS_LIMIT | (tss & 0xffffff) << 16 |
                         (u64)TSS_BUSY64 << 40 | (tss >> 24 & 0xff) << 56;
     gdt[GUEST_TR / 8 + 1] = tss >> 32;
+    /* The bitmap of I/O permissions begins beyond the limit. */
+    memcpy((u8 *)guest_memory(tss, TSS_LIMIT + 1) + TSS_IO_MAP, &io_map,
+           sizeof(io_map));
+}
+
+/* Mapped uncacheable, as the host has it. */
+void guest_map_apic(struct vcpu *v)
+{
+    u64 *pt = guest_memory(GUEST_GPA(guest_pt), PAGE_SIZE);
+
+    pt[GUEST_APIC / PAGE_SIZE] =
+        GUEST_APIC | PTE_P | PTE_RW | PTE_PWT | PTE_PCD | PTE_NX;
+    nested_map(v, GUEST_APIC, rdmsr(MSR_APIC_BASE) & APIC_BASE_ADDRESS,
+               ACCESS_R | ACCESS_W);
 }
 
 static void initial_state(const u8 *code, struct guest_state *gs)

@@ -26,7 +26,16 @@ void *guest_memory(u64 gpa, u64 size);
 #define guest_copy(label, type)                                                \
     ((type *)guest_memory(GUEST_GPA(label), sizeof(type)))
 
+/* Gives the guest the local APIC, at GUEST_APIC; makes a gate of its IDT lead
+ * to a label, on stack `ist` of its TSS. For the hooks of scenarios. */
+void guest_map_apic(struct vcpu *v);
+void guest_set_gate(u8 vector, const u8 *label, u8 ist);
+
 /* The physical page behind the probe page. */
 u64 guest_probe_page(void);
+
+/* The 2 MiB of memory that the large page maps: those around the probe page,
+ * so it is only to be read, or written at the probe page. */
+u64 guest_large_page(void);
 
 #endif

@@ -19,38 +19,6 @@
 /* The low half of a gate, APM vol 2, Figure 4-24. */
 #define GATE_PRESENT BIT(47)
 
-/* VMRUN, VMLOAD, VMSAVE, STGI, CLGI, INVLPGA, PAUSE and the like: stepped
- * over, the guest finds nothing changed. */
-bool handle_ignored(struct vcpu *v)
-{
-    return advance(v);
-}
-
-/* Trap-like exits: what the guest did is done, or was mended. */
-bool handle_resumed(struct vcpu *v)
-{
-    return resume(v);
-}
-
-static bool inject(struct vcpu *v, u8 vector, bool has_error, u32 error)
-{
-    const struct event e = {.type = EVENT_EXCEPTION,
-                            .vector = vector,
-                            .has_error = has_error,
-                            .error = error};
-
-    v->ops->inject(v, &e);
-    trace_inject(v->ring, e.type, vector, error);
-    v->path |= PATH_INJECT;
-    return resume(v);
-}
-
-/* SKINIT, RSM outside SMM: the guest's machine does not have them. */
-bool handle_undefined(struct vcpu *v)
-{
-    return inject(v, VECTOR_UD, false, 0);
-}
-
 /* n quadwords of the stack from rsp on; an address that is not the guest's
  * memory would be #PF or #SS for the guest, which no scenario asks for. */
 static u64 *stack(u64 rsp, u32 n)
@@ -105,6 +73,16 @@ bool handle_iret(struct vcpu *v)
     return resume(v);
 }
 
+static bool not_present(struct vcpu *v, u32 error)
+{
+    const struct event e = {.type = EVENT_EXCEPTION,
+                            .vector = VECTOR_NP,
+                            .has_error = true,
+                            .error = error};
+
+    return inject(v, &e);
+}
+
 /*
  * INT n and ICEBP through the guest's IDT, by software: without nRIP save
  * hardware cannot inject the first, and the second never (APM 15.20).
@@ -119,7 +97,7 @@ static bool through_gate(struct vcpu *v, u8 vector, u32 ext)
     if (!frame)
         return handle_unexpected(v);
     if (!(gate[0] & GATE_PRESENT))
-        return inject(v, VECTOR_NP, true, vector * 8u | ERROR_IDT | ext);
+        return not_present(v, vector * 8u | ERROR_IDT | ext);
     v->ops->advance(v, v->exit.length);
     frame[0] = v->ops->get(v, REG_RIP);
     frame[1] = GUEST_CS;
@@ -153,15 +131,5 @@ bool handle_ferr_freeze(struct vcpu *v)
 {
     const struct event e = {.type = EVENT_INTR, .vector = VECTOR_FERR};
 
-    v->ops->inject(v, &e);
-    trace_inject(v->ring, e.type, e.vector, 0);
-    v->path |= PATH_INJECT;
-    return resume(v);
-}
-
-/* A virtual interrupt that may come now: the guest takes it at the entry. */
-bool handle_interrupt_window(struct vcpu *v)
-{
-    v->ops->arm(v, EXIT_INTERRUPT_WINDOW, 0, false);
-    return resume(v);
+    return inject(v, &e);
 }

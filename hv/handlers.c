@@ -6,14 +6,11 @@
 #include "hv/handlers.h"
 
 #include "guest/scenario.h"
-#include "hv/apic.h"
 #include "hv/console.h"
 #include "hv/cpu.h"
 #include "hv/entry.h"
-#include "hv/fault.h"
 #include "hv/guest.h"
 #include "hv/nested.h"
-#include "hv/run.h"
 #include "hv/scenario.h"
 #include "trace/trace.h"
 
@@ -62,9 +59,17 @@ static bool handle_cpuid(struct vcpu *v)
     return emulated(v);
 }
 
-static bool handle_hlt(struct vcpu *v)
+/* HLT, PAUSE, VMLOAD, GETSEC and their like: stepped over, the guest finds
+ * nothing changed. */
+bool handle_ignored(struct vcpu *v)
 {
     return advance(v);
+}
+
+/* Trap-like exits: what the guest did is done, or was mended. */
+bool handle_resumed(struct vcpu *v)
+{
+    return resume(v);
 }
 
 static bool handle_rdtsc(struct vcpu *v)
@@ -116,62 +121,6 @@ static bool handle_msr_write(struct vcpu *v)
 
     v->device[DEVICE_MSR] = value;
     trace_msr(v->ring, DIR_WRITE, v->exit.info.msr.index, value);
-    return emulated(v);
-}
-
-static enum guest_reg cr_reg(u8 nr)
-{
-    return nr == 0 ? REG_CR0 : nr == 3 ? REG_CR3 : REG_CR4;
-}
-
-static bool handle_cr_read(struct vcpu *v)
-{
-    u8 nr = v->exit.info.cr.nr;
-    u64 value = nr == 8 ? v->device[DEVICE_CR8] : v->ops->get(v, cr_reg(nr));
-
-    v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
-    trace_cr(v->ring, DIR_READ, nr, value);
-    return emulated(v);
-}
-
-static bool handle_cr_write(struct vcpu *v)
-{
-    u8 nr = v->exit.info.cr.nr;
-    u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
-
-    trace_cr(v->ring, DIR_WRITE, nr, value);
-    if (nr == 8) {
-        v->device[DEVICE_CR8] = value;
-        return emulated(v);
-    }
-    v->ops->set(v, cr_reg(nr), value);
-    v->ops->flush(v);
-    v->path |= PATH_FLUSH;
-    return emulated(v);
-}
-
-static bool handle_dr_read(struct vcpu *v)
-{
-    u8 nr = v->exit.info.dr.nr;
-    u64 value;
-
-    if (nr != 7)
-        return handle_unexpected(v);
-    value = v->ops->get(v, REG_DR7);
-    v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
-    trace_dr(v->ring, DIR_READ, nr, value);
-    return emulated(v);
-}
-
-static bool handle_dr_write(struct vcpu *v)
-{
-    u8 nr = v->exit.info.dr.nr;
-    u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
-
-    if (nr != 7)
-        return handle_unexpected(v);
-    v->ops->set(v, REG_DR7, value);
-    trace_dr(v->ring, DIR_WRITE, nr, value);
     return emulated(v);
 }
 
@@ -233,57 +182,61 @@ static bool handle_io(struct vcpu *v)
     return emulated(v);
 }
 
-/* Back into the guest as it was. INT3 and INTO are software exceptions: they
- * return behind the instruction, so their length goes along. */
+bool inject(struct vcpu *v, const struct event *e)
+{
+    queue_event(v, e);
+    return resume(v);
+}
+
+bool refuse(struct vcpu *v, u8 vector)
+{
+    const struct event e = {.type = EVENT_EXCEPTION,
+                            .vector = vector,
+                            .has_error = vector == VECTOR_GP};
+
+    return inject(v, &e);
+}
+
+/* What the CPU does when it delivers an exception, but neither vendor when it
+ * exits or injects: CR2 (SDM 28.1, APM 15.12.15); on VT-x DR6 and DR7.GD, too
+ * (on AMD-V they are done, 15.12.2, and doing them twice does no harm). */
+static void note_exception(struct vcpu *v)
+{
+    u64 debug = v->exit.info.exception.debug;
+
+    if (v->exit.info.exception.vector == VECTOR_PF)
+        v->ops->set(v, REG_CR2, v->exit.info.exception.address);
+    if (debug)
+        v->ops->set(v, REG_DR6, v->ops->get(v, REG_DR6) | debug);
+    if (debug & DEBUG_BD)
+        v->ops->set(v, REG_DR7, v->ops->get(v, REG_DR7) & ~DR7_GD);
+}
+
+/* Back into the guest as it was, or as the double fault that it makes. The
+ * software exceptions return behind the instruction, so its length goes
+ * along. */
 static bool handle_exception(struct vcpu *v)
 {
-    u8 vector = v->exit.info.exception.vector;
-    bool soft = vector == VECTOR_BP || vector == VECTOR_OF;
     struct event e = {
-        .type = soft ? EVENT_SOFT_EXCEPTION : EVENT_EXCEPTION,
-        .vector = vector,
+        .type = v->exit.info.exception.type,
+        .vector = v->exit.info.exception.vector,
         .has_error = v->exit.info.exception.has_error,
         .length = v->exit.length,
         .error = v->exit.info.exception.error,
     };
 
-    trace_exception(v->ring, vector, e.error, v->exit.info.exception.address);
-    /* Neither vendor writes CR2 when #PF exits (SDM 28.1, APM 15.12.15). */
-    if (vector == VECTOR_PF)
-        v->ops->set(v, REG_CR2, v->exit.info.exception.address);
-    v->ops->inject(v, &e);
-    trace_inject(v->ring, e.type, vector, e.error);
-    v->path |= PATH_INJECT;
-    return resume(v);
+    trace_exception(v->ring, e.vector, e.error, v->exit.info.exception.address);
+    note_exception(v);
+    return deliver(v, &e);
 }
 
-/* The interrupt is still pending: the host takes it now, by its own IDT. */
-static bool handle_interrupt(struct vcpu *v)
-{
-    u8 vector = host_take_interrupt();
-
-    trace_interrupt(v->ring, vector);
-    v->path |= PATH_HOSTIRQ;
-    if (vector == WATCHDOG_VECTOR)
-        return stop(v, STOP_TIMEOUT);
-    v->device[DEVICE_VECTOR] = vector;
-    *guest_copy(guest_flag, u64) = 1;
-    watchdog_start(); /* a scenario's own use of the timer ends here */
-    return resume(v);
-}
-
-/* Armed as the watchdog's second way in (hv/run.c). */
-static bool handle_preemption_timer(struct vcpu *v)
-{
-    return stop(v, STOP_TIMEOUT);
-}
-
-/* A hole that a scenario made in the probe page is filled; any other fault is
- * the guest going astray. */
+/* A hole that a scenario made in the probe page or the large page is filled;
+ * any other fault is the guest going astray. */
 static bool handle_nested_fault(struct vcpu *v)
 {
     u64 gpa = v->exit.info.npf.gpa;
     u8 access = v->exit.info.npf.access;
+    u32 all = ACCESS_R | ACCESS_W | ACCESS_X;
 
     trace_nested_fault(v->ring,
                        access & ACCESS_X   ? DIR_EXECUTE
@@ -291,12 +244,15 @@ static bool handle_nested_fault(struct vcpu *v)
                                            : DIR_READ,
                        gpa,
                        v->exit.info.npf.gla_valid ? v->exit.info.npf.gla : 0);
-    if (gpa / PAGE_SIZE != GUEST_PROBE / PAGE_SIZE)
+    if (gpa / PAGE_SIZE == GUEST_PROBE / PAGE_SIZE)
+        nested_map(v, GUEST_PROBE, guest_probe_page(), all);
+    else if (gpa / GUEST_LARGE_SIZE == GUEST_LARGE / GUEST_LARGE_SIZE)
+        nested_map_large(v, GUEST_LARGE, guest_large_page(), all);
+    else
         return handle_unexpected(v);
-    nested_map(v, GUEST_PROBE, guest_probe_page(),
-               ACCESS_R | ACCESS_W | ACCESS_X);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
+    redeliver(v);
     return resume(v);
 }
 
@@ -313,7 +269,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_NONE] = handle_unexpected,
 #include "hv/exit.def"
     [EXIT_CPUID] = handle_cpuid,
-    [EXIT_HLT] = handle_hlt,
+    [EXIT_HLT] = handle_ignored,
     [EXIT_RDTSC] = handle_rdtsc,
     [EXIT_INVLPG] = handle_invlpg,
     [EXIT_HYPERCALL] = handle_hypercall,
@@ -321,21 +277,68 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_MSR_WRITE] = handle_msr_write,
     [EXIT_CR_READ] = handle_cr_read,
     [EXIT_CR_WRITE] = handle_cr_write,
+    [EXIT_CLTS] = handle_cr_write,
+    [EXIT_LMSW] = handle_cr_write,
+    [EXIT_CR0_SEL_WRITE] = handle_cr_write,
     [EXIT_DR_READ] = handle_dr_read,
     [EXIT_DR_WRITE] = handle_dr_write,
+    [EXIT_RDTSCP] = handle_rdtscp,
+    [EXIT_BUS_LOCK] = handle_bus_lock,
+    [EXIT_RSM] = handle_undefined,
+    [EXIT_INVD] = handle_ignored,
+    [EXIT_WBINVD] = handle_ignored,
+    [EXIT_RDPMC] = handle_ignored,
+    [EXIT_MONITOR] = handle_ignored,
+    [EXIT_MWAIT] = handle_ignored,
+    [EXIT_PAUSE] = handle_ignored,
+    [EXIT_XSETBV] = handle_ignored,
+    [EXIT_INVPCID] = handle_ignored,
+    [EXIT_RDRAND] = handle_ignored,
+    [EXIT_RDSEED] = handle_ignored,
+    [EXIT_SGDT] = handle_ignored,
+    [EXIT_SIDT] = handle_ignored,
+    [EXIT_LGDT] = handle_ignored,
+    [EXIT_LIDT] = handle_ignored,
+    [EXIT_SLDT] = handle_ignored,
+    [EXIT_STR] = handle_ignored,
+    [EXIT_LLDT] = handle_ignored,
+    [EXIT_LTR] = handle_ignored,
+    [EXIT_PCONFIG] = handle_ignored,
+    [EXIT_UMWAIT] = handle_ignored,
+    [EXIT_TPAUSE] = handle_ignored,
+    [EXIT_LOADIWKEY] = handle_ignored,
+    [EXIT_ENQCMD] = handle_ignored,
+    [EXIT_ENQCMDS] = handle_ignored,
+    [EXIT_SEAMCALL] = handle_ignored,
+    [EXIT_TDCALL] = handle_ignored,
+    [EXIT_RDMSRLIST] = handle_ignored,
+    [EXIT_WRMSRLIST] = handle_ignored,
+    [EXIT_URDMSR] = handle_ignored,
+    [EXIT_UWRMSR] = handle_ignored,
+    [EXIT_RDMSR_IMM] = handle_ignored,
+    [EXIT_WRMSRNS_IMM] = handle_ignored,
+    [EXIT_RDPRU] = handle_ignored,
+    [EXIT_INVLPGB] = handle_ignored,
+    [EXIT_INVLPGB_ILLEGAL] = handle_ignored,
+    [EXIT_MCOMMIT] = handle_ignored,
+    [EXIT_TLBSYNC] = handle_ignored,
     [EXIT_IO] = handle_io,
     [EXIT_EXCEPTION] = handle_exception,
     [EXIT_INTERRUPT] = handle_interrupt,
+    [EXIT_NMI] = handle_nmi,
+    [EXIT_SMI] = handle_smi,
+    [EXIT_INIT] = handle_init,
+    [EXIT_SIPI] = handle_sipi,
+    [EXIT_INTERRUPT_WINDOW] = handle_window,
+    [EXIT_NMI_WINDOW] = handle_window,
     [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
-    [EXIT_INTERRUPT_WINDOW] = handle_interrupt_window,
     [EXIT_PUSHF] = handle_pushf,
     [EXIT_POPF] = handle_popf,
     [EXIT_IRET] = handle_iret,
     [EXIT_SWINT] = handle_swint,
     [EXIT_ICEBP] = handle_icebp,
-    [EXIT_RSM] = handle_undefined,
     [EXIT_SKINIT] = handle_undefined,
     [EXIT_VMRUN] = handle_ignored,
     [EXIT_VMLOAD] = handle_ignored,
@@ -343,14 +346,37 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_STGI] = handle_ignored,
     [EXIT_CLGI] = handle_ignored,
     [EXIT_INVLPGA] = handle_ignored,
-    [EXIT_PAUSE] = handle_ignored,
     [EXIT_MWAIT_ARMED] = handle_ignored,
-    [EXIT_MWAIT] = handle_ignored,
     [EXIT_IDLE_HLT] = handle_ignored,
     [EXIT_FERR_FREEZE] = handle_ferr_freeze,
     [EXIT_AVIC_INCOMPLETE_IPI] = handle_resumed,
     [EXIT_AVIC_NOACCEL] = handle_resumed,
     [EXIT_ENTRY_INVALID] = handle_entry_failed,
     [EXIT_ENTRY_MSR_LOAD] = handle_entry_failed,
+    [EXIT_VMCLEAR] = handle_vmx_instruction,
+    [EXIT_VMLAUNCH] = handle_vmx_instruction,
+    [EXIT_VMPTRLD] = handle_vmx_instruction,
+    [EXIT_VMPTRST] = handle_vmx_instruction,
+    [EXIT_VMREAD] = handle_vmx_instruction,
+    [EXIT_VMRESUME] = handle_vmx_instruction,
+    [EXIT_VMWRITE] = handle_vmx_instruction,
+    [EXIT_VMXOFF] = handle_vmx_instruction,
+    [EXIT_VMXON] = handle_vmx_instruction,
+    [EXIT_INVEPT] = handle_vmx_instruction,
+    [EXIT_INVVPID] = handle_vmx_instruction,
+    [EXIT_GETSEC] = handle_ignored,
+    [EXIT_VMFUNC] = handle_ignored,
+    [EXIT_ENCLS] = handle_ignored,
+    [EXIT_ENCLV] = handle_ignored,
+    [EXIT_XSAVES] = handle_ignored,
+    [EXIT_XRSTORS] = handle_ignored,
+    [EXIT_MONITOR_TRAP] = handle_resumed,
+    [EXIT_APIC_WRITE] = handle_resumed,
+    [EXIT_VIRTUAL_EOI] = handle_resumed,
+    [EXIT_TPR_THRESHOLD] = handle_tpr_threshold,
+    [EXIT_APIC_ACCESS] = handle_apic_access,
+    [EXIT_NESTED_MISCONFIG] = handle_nested_misconfig,
+    [EXIT_SPP_EVENT] = handle_spp_event,
+    [EXIT_PML_FULL] = handle_pml_full,
 };
 #pragma GCC diagnostic pop

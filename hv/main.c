@@ -1,5 +1,6 @@
 /* hv_main: the hypervisor's way up, step by step, and its end. */
 #include "boot/boot.h"
+#include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/bench.h"
 #include "hv/console.h"
@@ -83,6 +84,7 @@ static void run(void *arg)
     if (wrong)
         panic("page tables: %s\n", wrong);
     apic_init(bi->tsc_hz);
+    ap_init(bi);
     banner(bi);
     if (bi->config.error[0])
         panic("%s\n", bi->config.error);

@@ -34,11 +34,12 @@
 #define APIC_BASE_ADDRESS 0x000ffffffffff000ull
 
 /* MSR_EFER, SDM 2.2.1 and APM 3.1.7. */
-#define EFER_SCE  BIT(0)
-#define EFER_LME  BIT(8)
-#define EFER_LMA  BIT(10)
-#define EFER_NXE  BIT(11)
-#define EFER_SVME BIT(12) /* AMD-V only */
+#define EFER_SCE     BIT(0)
+#define EFER_LME     BIT(8)
+#define EFER_LMA     BIT(10)
+#define EFER_NXE     BIT(11)
+#define EFER_SVME    BIT(12) /* AMD-V only */
+#define EFER_MCOMMIT BIT(17) /* AMD only */
 
 /* MSR_PAT after reset: WB, WT, UC-, UC twice over (SDM Table 12-12). */
 #define PAT_DEFAULT 0x0007040600070406ull

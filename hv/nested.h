@@ -14,6 +14,12 @@ void nested_reset(struct vcpu *v);
  * present. Gpa is below 2 MiB: the guest needs no more (guest/layout.h). */
 void nested_map(struct vcpu *v, u64 gpa, u64 pa, u32 access);
 
+/* The same for the 2 MiB page at gpa, below 1 GiB; pa aligned alike. */
+void nested_map_large(struct vcpu *v, u64 gpa, u64 pa, u32 access);
+
+/* Makes the entries sound again that lead to the lowest 2 MiB. */
+void nested_repair(struct vcpu *v);
+
 /* The entry of a level, 1: the page itself, on the way to gpa. */
 u64 *nested_entry_at(u64 gpa, u32 level);
 

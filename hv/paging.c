@@ -103,6 +103,11 @@ void paging_init(const struct boot_info *bi)
     set_control_registers(phys(top));
 }
 
+void paging_map(u64 address)
+{
+    map(address, 1, READ_WRITE);
+}
+
 void paging_unmap(u64 address)
 {
     u64 *e = root ? entry_of(address, false) : NULL;

@@ -28,6 +28,9 @@
  * arena. Sets CR0, CR4, EFER.NXE and PAT to known values. */
 void paging_init(const struct boot_info *bi);
 
+/* Adds one page of memory, readable and writable. */
+void paging_map(u64 address);
+
 /* Removes one page, or does nothing before paging_init(). */
 void paging_unmap(u64 address);
 

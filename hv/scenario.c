@@ -13,6 +13,7 @@
 #include "hv/guest.h"
 #include "hv/handlers.h"
 #include "hv/lib.h"
+#include "hv/nested.h"
 #include "hv/run.h"
 #include "trace/trace.h"
 
@@ -23,18 +24,41 @@ static const char *const gpr_names[GPRS] = {
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
-static const char *const reg_names[] = {"rip", "rsp", "rflags", "cr0", "cr2",
-                                        "cr3", "cr4", "cr8",    "dr7", "efer"};
+/* In the order of enum guest_reg. */
+static const char *const reg_names[] = {"rip",
+                                        "rsp",
+                                        "rflags",
+                                        "cr0",
+                                        "cr2",
+                                        "cr3",
+                                        "cr4",
+                                        "cr8",
+                                        "dr7",
+                                        "efer",
+                                        "activity",
+                                        "blocking",
+                                        "pending debug exceptions",
+                                        "dr0",
+                                        "dr1",
+                                        "dr2",
+                                        "dr3",
+                                        "dr6",
+                                        "cpl"};
 static const char *const raw_names[] = {
 #define W(name, text) [RAW_##name] = text,
     RAW_WORDS(W)
 #undef W
 };
 static const char *const device_names[DEVICE_CELLS] = {
-    [DEVICE_IN] = "value of in",         [DEVICE_OUT] = "value of out",
-    [DEVICE_OUT_COUNT] = "count of out", [DEVICE_MSR] = "emulated msr",
-    [DEVICE_CR8] = "emulated cr8",       [DEVICE_TSC] = "emulated tsc",
-    [DEVICE_VECTOR] = "interrupt vector"};
+    [DEVICE_IN] = "value of in",
+    [DEVICE_OUT] = "value of out",
+    [DEVICE_OUT_COUNT] = "count of out",
+    [DEVICE_MSR] = "emulated msr",
+    [DEVICE_CR8] = "emulated cr8",
+    [DEVICE_TSC] = "emulated tsc",
+    [DEVICE_VECTOR] = "interrupt vector",
+    [DEVICE_NMI] = "nmis that the host took",
+    [DEVICE_SMI] = "smis that the host took"};
 static const char *const seen_names[] = {
     "exceptions that the guest saw", "vector that the guest saw",
     "error code that the guest saw", "rip that the guest saw",
@@ -82,12 +106,12 @@ void scenario_judge(struct run *run, enum verdict verdict, const char *reason)
     judge(run, verdict, reason);
 }
 
-/* The same, for the n-th exit. */
+/* The same, for the n-th exit of the run. */
 static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 {
     char text[48];
 
-    format(text, sizeof(text), "exit %u %s", v->run->next + 1, what);
+    format(text, sizeof(text), "exit %u %s", v->run->exits + 1, what);
     return check(v, text, want, got);
 }
 
@@ -100,7 +124,7 @@ static bool check_kind(struct vcpu *v, const struct expect *want, u8 got)
     if (want->kind == got)
         return check_exit(v, "kind", want->kind, got);
     exit_name((enum exit_kind)want->kind, want->item, name, sizeof(name));
-    format(reason, sizeof(reason), "exit %u: want %s, got %s", run->next + 1,
+    format(reason, sizeof(reason), "exit %u: want %s, got %s", run->exits + 1,
            name, got == EXIT_NONE ? "none" : exit_row_of(got)->name);
     judge(run, VERDICT_FAIL, reason);
     return check_exit(v, "kind", want->kind, got);
@@ -142,6 +166,20 @@ static void check_io(struct vcpu *v, const union exit_info *want)
     check_exit(v, "rep", want->io.rep, got->io.rep);
 }
 
+/* The register counts for MOV alone; what LMSW loads is in a register or in
+ * memory, and known beforehand on VT-x only. */
+static void check_cr(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    check_exit(v, "cr", want->cr.nr, got->cr.nr);
+    check_exit(v, "instruction", want->cr.insn, got->cr.insn);
+    if (want->cr.insn == CR_MOV)
+        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
+    check_exit(v, "memory operand", want->cr.memory, got->cr.memory);
+    check_exit(v, "address", want->cr.address, got->cr.address);
+}
+
 static void check_npf(struct vcpu *v, const union exit_info *want)
 {
     const union exit_info *got = &v->exit.info;
@@ -160,8 +198,7 @@ static void check_info(struct vcpu *v, const union exit_info *want)
 
     switch (exit_rows[v->exit.kind].detail) {
     case DETAIL_cr:
-        check_exit(v, "cr", want->cr.nr, got->cr.nr);
-        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
+        check_cr(v, want);
         break;
     case DETAIL_dr:
         check_exit(v, "dr", want->dr.nr, got->dr.nr);
@@ -180,6 +217,8 @@ static void check_info(struct vcpu *v, const union exit_info *want)
         check_exit(v, "error", want->exception.error, got->exception.error);
         check_exit(v, "address", want->exception.address,
                    got->exception.address);
+        check_exit(v, "debug conditions", want->exception.debug,
+                   got->exception.debug);
         break;
     case DETAIL_npf:
         check_npf(v, want);
@@ -189,6 +228,11 @@ static void check_info(struct vcpu *v, const union exit_info *want)
         break;
     case DETAIL_swint:
         check_exit(v, "vector", want->swint.vector, got->swint.vector);
+        break;
+    case DETAIL_interrupt:
+        check_exit(v, "vector", want->interrupt.vector, got->interrupt.vector);
+        check_exit(v, "acknowledged", want->interrupt.acknowledged,
+                   got->interrupt.acknowledged);
         break;
     default:
         check_exit(v, "info", 1, 0); /* the text asks for what there is not */
@@ -207,6 +251,13 @@ static void check_rip(struct vcpu *v, const struct expect *e)
     check_exit(v, "rip", from, rip);
 }
 
+static u64 raw_value(struct vcpu *v, const struct raw_want *want)
+{
+    const u8 *label = v->run->scenario->label[want->at];
+
+    return want->value + (want->at ? GUEST_GPA(label) : 0);
+}
+
 static void check_raw(struct vcpu *v, const struct raw_want *want)
 {
     u64 got;
@@ -217,7 +268,7 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
         if (caps_has(v->run->caps, f) == want[n].absent)
             continue;
         if (v->ops->word(v, (enum raw_word)want[n].word, &got))
-            check_exit(v, raw_names[want[n].word], want[n].value,
+            check_exit(v, raw_names[want[n].word], raw_value(v, &want[n]),
                        got & ~want[n].ignore);
     }
 }
@@ -271,6 +322,10 @@ bool scenario_observe(struct vcpu *v)
     }
     if (run->scenario->exited)
         run->scenario->exited(v);
+    if (run->scenario->final && !next_expected(v)) {
+        v->stop = STOP_FINAL; /* no handler is to bring the guest back */
+        return false;
+    }
     if (++run->exits < EXIT_LIMIT)
         return true;
     v->stop = STOP_LIMIT;
@@ -290,6 +345,8 @@ static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
         return gs->cr4;
     case REG_DR7:
         return gs->dr7;
+    case REG_DR6:
+        return DR6_RESET;
     default:
         return 0;
     }
@@ -303,6 +360,7 @@ static u8 check_see(struct vcpu *v, const struct see *see)
     const u64 *seen = guest_memory(GUEST_GPA(guest_seen), 1);
     const u64 *probe = (const u64 *)guest_probe_page();
     enum guest_reg reg = (enum guest_reg)see->index;
+    u64 word;
 
     switch (see->what) {
     case SEE_GPR:
@@ -330,6 +388,17 @@ static u8 check_see(struct vcpu *v, const struct see *see)
         break;
     case SEE_PROBE:
         check(v, "probe page", see->value, probe[see->index]);
+        break;
+    case SEE_CELL:
+        check(v, "memory", see->value, *see->cell);
+        break;
+    case SEE_ENTRY:
+        check(v, "nested entry", see->value,
+              *nested_entry_at(GUEST_PROBE, see->index) & ~see->ignore);
+        break;
+    case SEE_WORD:
+        if (v->ops->word(v, (enum raw_word)see->index, &word))
+            check(v, raw_names[see->index], see->value, word);
         break;
     }
     return GPRS;
@@ -395,33 +464,61 @@ static void judge_stop(struct vcpu *v)
     }
 }
 
+/* Feature by feature, exit by exit, then what they need. */
+static void set_controls(struct vcpu *v)
+{
+    const struct scenario *s = v->run->scenario;
+
+    for (u32 n = 0; n < MAX_NEEDS && s->use[n]; n++)
+        v->ops->use(v, (enum feature)s->use[n], true);
+    for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
+        v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    for (u32 n = 0; n < MAX_ARM && s->disarm[n].kind; n++)
+        v->ops->arm(v, (enum exit_kind)s->disarm[n].kind, s->disarm[n].item,
+                    false);
+    for (u32 n = 0; n < MAX_SET && s->set[n].word; n++)
+        v->ops->set_word(v, (enum raw_word)s->set[n].word, s->set[n].value);
+}
+
 static void run_guest(void *arg)
 {
     struct vcpu *v = arg;
     struct run *run = v->run;
     const struct scenario *s = run->scenario;
+    u64 nmis;
 
     guest_load(v, s->code, s->probe, &run->initial);
+    if (s->tweak.level) {
+        u64 *entry = nested_entry_at(GUEST_PROBE, s->tweak.level);
+
+        *entry = (*entry & ~s->tweak.clear) | s->tweak.set;
+    }
     if (s->state)
         s->state(&run->initial);
     v->ops->reset(v, &run->initial);
     for (u32 n = 0; n < GPRS; n++)
         if (n != RSP)
             v->regs.gpr[n] = GUEST_CANARY + n;
-    for (u32 n = 0; n < MAX_ARM && s->arm[n].kind; n++)
-        v->ops->arm(v, (enum exit_kind)s->arm[n].kind, s->arm[n].item, true);
+    if (s->back_at)
+        v->regs.gpr[R15] = GUEST_GPA(s->label[s->back_at]);
+    set_controls(v);
     if (s->kind != EXIT_PREEMPTION_TIMER)
         watchdog_arm(v);
     watchdog_start();
     if (s->before)
         s->before(v);
+    if (s->inject)
+        v->ops->inject(v, s->inject);
     entry_examine(v);
     simd_fill(SIMD_SEED);
+    nmis = host_nmi_count();
     if (s->rule)
         entry_run_twice(v);
     else
         vcpu_run(v);
     watchdog_stop();
+    host_unblock_nmi(); /* an exit may have left them blocked */
+    run->device[DEVICE_NMI] = host_nmi_count() - nmis;
     judge_stop(v);
 }
 
@@ -438,23 +535,33 @@ static enum feature missing(const struct vcpu *v, const struct caps *caps,
     for (u32 n = 0; n < MAX_NEEDS; n++)
         if (!caps_has(caps, (enum feature)s->needs[n]))
             return (enum feature)s->needs[n];
+    for (u32 n = 0; n < MAX_NEEDS; n++)
+        if (!caps_has(caps, (enum feature)s->use[n]))
+            return (enum feature)s->use[n];
     return FEAT_NONE;
 }
 
-/* A feature is missing, or is there and leaves nothing to see. */
+/* A feature is missing, or is there and leaves nothing to see; or something
+ * that no feature bit tells. */
 static bool skipped(struct vcpu *v, const struct caps *caps)
 {
     const struct scenario *s = v->run->scenario;
     enum feature lacks = missing(v, caps, s);
     enum feature lifts = (enum feature)s->unless;
     char text[64], reason[sizeof(v->run->reason)];
+    const char *machine = NULL;
 
     if (lacks != FEAT_NONE) {
         judge(v->run, VERDICT_SKIP, feature_text(lacks, text, sizeof(text)));
         return true;
     }
-    if (lifts == FEAT_NONE || !caps_has(caps, lifts))
-        return false;
+    if (lifts == FEAT_NONE || !caps_has(caps, lifts)) {
+        if (s->lacks)
+            machine = s->lacks(v);
+        if (machine)
+            judge(v->run, VERDICT_SKIP, machine);
+        return machine != NULL;
+    }
     format(reason, sizeof(reason), "no such rule with %s",
            feature_text(lifts, text, sizeof(text)));
     judge(v->run, VERDICT_SKIP, reason);
@@ -550,13 +657,24 @@ static enum verdict check_names(struct vcpu *v, const char *list)
     return worst;
 }
 
+/* Is it for this vendor, which has its exit at all? */
+static bool applies(enum vendor vendor, const struct scenario *s)
+{
+    const struct exit_row *row = &exit_rows[s->kind];
+
+    if (s->vendor && s->vendor != vendor)
+        return false;
+    return vendor == VENDOR_VMX ? row->vmx_reason >= 0
+                                : row->svm_code != SVM_NONE;
+}
+
 /* Does the configuration select it, and is it for this vendor? */
 static bool selected(const struct vcpu *v, const struct config *config,
                      const struct scenario *s)
 {
     const char *list = config->scenarios;
 
-    if (s->vendor && s->vendor != v->ops->vendor)
+    if (!applies(v->ops->vendor, s))
         return false;
     return *list ? listed(list, s->name) : !s->demo;
 }
@@ -584,6 +702,22 @@ static void put_in_order(const struct scenario **list, u32 count,
     }
 }
 
+/* Moves those to the end that leave the CPU unfit for others, whatever the
+ * order is. */
+static void put_last(const struct scenario **list, u32 count)
+{
+    for (u32 n = count, end = count; n-- > 0;) {
+        const struct scenario *s = list[n];
+
+        if (!s->last)
+            continue;
+        end--;
+        for (u32 i = n; i < end; i++)
+            list[i] = list[i + 1];
+        list[end] = s;
+    }
+}
+
 enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
@@ -596,6 +730,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
         if (selected(v, config, *s) && count < MAX_SCENARIOS)
             list[count++] = *s;
     put_in_order(list, count, config);
+    put_last(list, count);
     for (u32 n = 0; n < count; n++) {
         enum verdict verdict = run_scenario(v, caps, list[n]);
 

@@ -40,7 +40,31 @@ enum guest_reg {
     REG_CR8,
     REG_DR7,
     REG_EFER,
+    REG_ACTIVITY,      /* enum activity */
+    REG_BLOCKING,      /* BLOCKED_BY_* */
+    REG_PENDING_DEBUG, /* as the VMCS has it (SDM 25.4.2, Table 25-4) */
+    REG_DR0,           /* DR0 to DR3: neither vendor switches them */
+    REG_DR1,
+    REG_DR2,
+    REG_DR3,
+    REG_DR6,
+    REG_CPL, /* read only */
 };
+
+/* What a virtual CPU does instead of executing, SDM 25.4.2. On AMD-V it is
+ * always active: HLT and shutdown exit or are not left by an exit. */
+enum activity {
+    ACTIVITY_ACTIVE,
+    ACTIVITY_HLT,
+    ACTIVITY_SHUTDOWN,
+    ACTIVITY_WAIT_FOR_SIPI,
+};
+
+/* What holds events off, SDM Table 25-3. AMD-V has one bit for the first two,
+ * its interrupt shadow, and keeps the third to itself (APM 15.21.5). */
+#define BLOCKED_BY_STI    BIT(0)
+#define BLOCKED_BY_MOV_SS BIT(1)
+#define BLOCKED_BY_NMI    BIT(3)
 
 enum seg { SEG_ES, SEG_CS, SEG_SS, SEG_DS, SEG_FS, SEG_GS, SEG_LDTR, SEG_TR };
 #define SEGS 8
@@ -83,7 +107,8 @@ enum path_flag {
 };
 
 /* Words of the control block that a scenario may look at beside struct exit,
- * or set: VT-x first (SDM 25.4.2, 25.9), then AMD-V (APM Appendix B). */
+ * or set: VT-x first, what an exit reports (SDM 25.4.2, 25.9), then what
+ * software sets (SDM 25.6), then AMD-V (APM Appendix B). */
 #define RAW_WORDS(W)                                                           \
     W(QUALIFICATION, "exit qualification")                                     \
     W(INSTRUCTION_INFO, "instruction information")                             \
@@ -96,6 +121,31 @@ enum path_flag {
     W(PENDING_DEBUG, "pending debug exceptions")                               \
     W(INTERRUPTIBILITY, "interruptibility state")                              \
     W(ACTIVITY, "activity state")                                              \
+    W(INTERRUPT_STATUS, "guest interrupt status")                              \
+    W(TPR_THRESHOLD, "TPR threshold")                                          \
+    W(APIC_ACCESS_PAGE, "APIC-access address")                                 \
+    W(EOI_BITMAP1, "EOI-exit bitmap 1")                                        \
+    W(TIMER, "VMX-preemption timer value")                                     \
+    W(PLE_GAP, "PLE gap")                                                      \
+    W(PLE_WINDOW, "PLE window")                                                \
+    W(EPT_POINTER, "EPT pointer")                                              \
+    W(PML_PAGE, "PML address")                                                 \
+    W(PML_INDEX, "PML index")                                                  \
+    W(SPP_TABLE, "sub-page-permission-table pointer")                          \
+    W(FUNCTIONS, "VM-function controls")                                       \
+    W(EPTP_LIST, "EPTP-list address")                                          \
+    W(XSS_BITMAP, "XSS-exiting bitmap")                                        \
+    W(ENCLS_BITMAP, "ENCLS-exiting bitmap")                                    \
+    W(ENCLV_BITMAP, "ENCLV-exiting bitmap")                                    \
+    W(SECONDARY, "secondary processor-based controls")                         \
+    W(CR0_MASK, "CR0 guest/host mask")                                         \
+    W(CR0_SHADOW, "CR0 read shadow")                                           \
+    W(CR4_MASK, "CR4 guest/host mask")                                         \
+    W(CR4_SHADOW, "CR4 read shadow")                                           \
+    W(CR3_TARGET_COUNT, "CR3-target count")                                    \
+    W(CR3_TARGET, "CR3-target value 0")                                        \
+    W(PF_MASK, "page-fault error-code mask")                                   \
+    W(PF_MATCH, "page-fault error-code match")                                 \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
@@ -126,7 +176,9 @@ enum event_type {
     EVENT_NMI = 2,
     EVENT_EXCEPTION = 3,
     EVENT_SOFT_INT = 4,
-    EVENT_SOFT_EXCEPTION = 6, /* INT3, INTO: AMD-V injects these as 3 */
+    EVENT_PRIVILEGED_SOFT = 5, /* INT1 */
+    EVENT_SOFT_EXCEPTION = 6,  /* INT3, INTO; AMD-V injects 5 and 6 as 3 */
+    EVENT_OTHER = 7,           /* vector 0: a pending MTF exit, VT-x only */
 };
 
 struct event {
@@ -150,6 +202,11 @@ struct vcpu {
     u64 nested_root; /* physical address of the top nested table */
 };
 
+/* Items of arm(). An exit by an external interrupt takes it from the local
+ * APIC; NMIs are blocked by injected ones, not by the CPU's own. VT-x only. */
+#define ITEM_ACKNOWLEDGE 1u /* INTERRUPT: acknowledge on exit */
+#define ITEM_VIRTUAL     1u /* NMI: virtual NMIs */
+
 /*
  * The seam. One constant instance per vendor, chosen once by CPUID. A back
  * end decodes and encodes; it holds no policy and writes no trace.
@@ -170,10 +227,15 @@ struct hv_ops {
     void (*reset)(struct vcpu *v, const struct guest_state *gs);
 
     /* Arms (or disarms) the exits of a kind; item is the CR or DR number,
-     * vector, port or MSR index where the kind has one, for PREEMPTION_TIMER
-     * the guest's time in units of 1024 TSC cycles. False when this vendor
-     * has no such control (VT-x: reads of CR0). */
+     * vector, port, MSR index or VMCS field where the kind has one, for
+     * PREEMPTION_TIMER the guest's time in units of 1024 TSC cycles, for
+     * INTERRUPT and NMI one of the ITEM_* below. False when this vendor has no
+     * such control (VT-x: reads of CR0). */
     bool (*arm)(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+
+    /* Switches on (or off) a feature of the extension that is no exit by
+     * itself. False when it has no such switch here. */
+    bool (*use)(struct vcpu *v, enum feature f, bool on);
 
     /* Enters the guest. After each exit it reads the TSC and calls its own
      * crossing_out() (hv/crossing.h); enters again, until that says false. */
@@ -194,6 +256,10 @@ struct hv_ops {
 
     /* Queues an event for the next entry. */
     void (*inject)(struct vcpu *v, const struct event *e);
+
+    /* The event in whose delivery the exit came, as inject() takes it. False:
+     * there was none. */
+    bool (*vectoring)(struct vcpu *v, struct event *e);
 
     /* RIP += length; clears the interrupt shadow (SDM 27.3.1.5, APM 15.21.5).
      */

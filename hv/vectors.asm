@@ -12,7 +12,7 @@
 
 default rel
 global vector_stubs, desc_load_segments, stack_switch
-global host_try, host_try_landing, host_try_top
+global host_unblock_nmi, host_try, host_try_landing, host_try_top
 extern host_vector
 
 section .text
@@ -110,6 +110,20 @@ host_try_out:
     pop rbx
     pop rbp
     ret
+
+; void host_unblock_nmi(void): NMIs are blocked until the next IRET (SDM 6.7.1).
+; This one returns to our caller, on the same stack.
+host_unblock_nmi:
+    pop rdi             ; the return address
+    mov rax, rsp
+    mov ecx, ss
+    push rcx
+    push rax
+    pushfq
+    mov ecx, cs
+    push rcx
+    push rdi
+    iretq
 
 ; void desc_load_segments(u16 code, u16 data): all segment registers anew
 ; after LGDT. FS and GS are not used: null. CS changes by a far return.

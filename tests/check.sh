@@ -4,7 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 unset MAKEFLAGS MAKELEVEL # of the `make check` that may have started this
 
-PLATFORMS=(qemu-svm bochs-vmx bochs-svm)
+PLATFORMS=(qemu-svm bochs-vmx bochs-vmx-tigerlake bochs-vmx-arrandale
+    bochs-vmx-smp bochs-svm)
 ALL=$SCRATCH/all
 : >"$ALL"
 

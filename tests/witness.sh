@@ -49,7 +49,7 @@ trace_exits() {
             code = h($2); rip = h($3); info1 = h($4); info2 = h($5)
             if (platform ~ /^bochs/)
                 rip = "-"
-            if (platform == "bochs-vmx") {
+            if (platform ~ /^bochs-vmx/) {
                 if (code ~ /^ffff/)
                     next
                 info2 = "-"
@@ -64,8 +64,11 @@ trace_exits() {
 make_lists() {
     local platform=$1 dir=$2
     case $platform in
-    qemu-svm | bochs-svm | bochs-vmx) ;;
+    qemu-svm | bochs-svm | bochs-vmx | bochs-vmx-*) ;;
     *) echo "no witness on '$platform'" && return 1 ;;
+    esac
+    case $platform in
+    bochs-vmx-*) platform=bochs-vmx ;; # the model is not the log's matter
     esac
     "${platform//-/_}_exits" <"$dir/witness.log" >"$SCRATCH/emulator" ||
         return 1
@@ -93,6 +96,8 @@ spoil() {
             at = int(NR / 2)
             while (at > 1 && line[at] == line[at + 1])
                 at--
+            while (at < NR - 1 && line[at] == line[at + 1])
+                at++
             for (i = 1; i <= NR; i++) {
                 if (way == "swapped" && i == at) {
                     print line[i + 1]

@@ -2,43 +2,71 @@
  * Scenarios: IN, OUT, INS and OUTS of each size and form.
  */
 /* clang-format off */
-#include "guest/scenario.h"
+#include "guest/fault.h"
 #include "hv/handlers.h"
 
 #define PORT_IMM "0xe0"
 #define PORT_DX  "0x1230"
 
+/* Exit qualification, SDM Table 28-5. */
+#define QUAL(port, size, in, imm)                                              \
+    (((size)-1) | (in) << 3 | (imm) << 6 | (u64)(port) << 16)
+#define QUAL_STRING (1 << 4)
+#define QUAL_REP    (1 << 5)
+
+/* EXITINFO1, APM 15.10.2; address size and segment (bits 12:7) are the string
+ * instructions'. EXITINFO2 is the next RIP. */
+#define INFO1(port, size, in) ((in) | (size) << 4 | (u64)(port) << 16)
+#define INFO1_STRING          (1 << 2)
+#define INFO1_REP             (1 << 3)
+#define INFO1_A64             (1 << 9)
+#define INFO1_BUT             0x1f80
+
+#define IO_RAW(port, size, in, imm)                                            \
+    .raw = {RAW(QUALIFICATION, QUAL(port, size, in, imm)),                     \
+            RAW_BUT(EXITINFO1, INFO1(port, size, in), INFO1_BUT),              \
+            RAW_AT(EXITINFO2, 2)}
+
 /* One IN and one OUT for each size: the operand-size prefix of the 16-bit
  * form makes it a byte longer; so does the immediate. */
 #define IO_PAIR(bytes, reg, imm_length, dx_length, in_rax)                     \
     GUEST(in##bytes##_imm,                                                     \
-          AT(in##bytes##_imm, 1) "in " reg ", " PORT_IMM "\n")                 \
-    SCENARIO(                                                                  \
-        in##bytes##_imm, IO, .arm = {{EXIT_IO, 0xe0}},                         \
-        .expect = {{EXIT_IO, 1, .length = imm_length, .has_info = true,        \
-                    .info.io = {.port = 0xe0, .size = bytes, .in = true}}},    \
-        .see = {GPR(RAX, in_rax)});                                            \
+          AT(in##bytes##_imm, 1) "in " reg ", " PORT_IMM                       \
+                                 "\n" AT(in##bytes##_imm, 2) "nop\n")          \
+    SCENARIO(in##bytes##_imm, IO, .arm = {{EXIT_IO, 0xe0}},                    \
+             .expect = {{EXIT_IO, 1, .length = imm_length, .has_info = true,   \
+                         .info.io = {.port = 0xe0, .size = bytes, .in = true}, \
+                         IO_RAW(0xe0, bytes, 1, 1)}},                          \
+             .see = {GPR(RAX, in_rax)});                                       \
     GUEST(in##bytes##_dx,                                                      \
-          "mov edx, " PORT_DX "\n" AT(in##bytes##_dx, 1) "in " reg ", dx\n")   \
+          "mov edx, " PORT_DX                                                  \
+          "\n" AT(in##bytes##_dx, 1) "in " reg                                 \
+                                     ", dx\n" AT(in##bytes##_dx, 2) "nop\n")   \
     SCENARIO(                                                                  \
         in##bytes##_dx, IO, .arm = {{EXIT_IO, 0x1230}},                        \
         .expect = {{EXIT_IO, 1, .length = dx_length, .has_info = true,         \
-                    .info.io = {.port = 0x1230, .size = bytes, .in = true}}},  \
+                    .info.io = {.port = 0x1230, .size = bytes, .in = true},    \
+                    IO_RAW(0x1230, bytes, 1, 0)}},                             \
         .see = {GPR(RDX, 0x1230), GPR(RAX, in_rax)});                          \
     GUEST(out##bytes##_imm,                                                    \
-          "mov eax, 0x5a6b7c8d\n" AT(out##bytes##_imm, 1) "out " PORT_IMM      \
-                                                          ", " reg "\n")       \
+          "mov eax, 0x5a6b7c8d\n" AT(out##bytes##_imm,                         \
+                                     1) "out " PORT_IMM ", " reg               \
+                                        "\n" AT(out##bytes##_imm, 2) "nop\n")  \
     SCENARIO(out##bytes##_imm, IO, .arm = {{EXIT_IO, 0xe0}},                   \
              .expect = {{EXIT_IO, 1, .length = imm_length, .has_info = true,   \
-                         .info.io = {.port = 0xe0, .size = bytes}}},           \
+                         .info.io = {.port = 0xe0, .size = bytes},             \
+                         IO_RAW(0xe0, bytes, 0, 1)}},                          \
              .see = {GPR(RAX, 0x5a6b7c8d), DEVICE(OUT_COUNT, 1),               \
                      DEVICE(OUT, 0x5a6b7c8d & LOW_BYTES(bytes))});             \
     GUEST(out##bytes##_dx,                                                     \
           "mov eax, 0x5a6b7c8d\n"                                              \
-          "mov edx, " PORT_DX "\n" AT(out##bytes##_dx, 1) "out dx, " reg "\n") \
+          "mov edx, " PORT_DX                                                  \
+          "\n" AT(out##bytes##_dx, 1) "out dx, " reg                           \
+                                      "\n" AT(out##bytes##_dx, 2) "nop\n")     \
     SCENARIO(out##bytes##_dx, IO, .arm = {{EXIT_IO, 0x1230}},                  \
              .expect = {{EXIT_IO, 1, .length = dx_length, .has_info = true,    \
-                         .info.io = {.port = 0x1230, .size = bytes}}},         \
+                         .info.io = {.port = 0x1230, .size = bytes},           \
+                         IO_RAW(0x1230, bytes, 0, 0)}},                        \
              .see = {GPR(RAX, 0x5a6b7c8d), GPR(RDX, 0x1230),                   \
                      DEVICE(OUT_COUNT, 1),                                     \
                      DEVICE(OUT, 0x5a6b7c8d & LOW_BYTES(bytes))})
@@ -54,36 +82,106 @@ IO_PAIR(4, "eax", 2, 1, EMULATED_IN);
 
 /* The string forms exit once, before the first item; the handler moves all
  * that RCX asks for, between the port and the probe page. */
-GUEST(rep_outsb, "mov esi, 0x100000\n"
-                 "mov edx, " PORT_DX "\n"
-                 "mov ecx, 5\n" AT(rep_outsb, 1) "rep outsb\n")
+#define STRING_RAW(size, in, rep, linear)                                      \
+    .raw = {RAW(QUALIFICATION, QUAL(0x1230, size, in, 0) | QUAL_STRING |       \
+                                   ((rep) ? QUAL_REP : 0)),                    \
+            RAW(GUEST_LINEAR, linear),                                         \
+            RAW_BUT(EXITINFO1,                                                 \
+                    INFO1(0x1230, size, in) | INFO1_STRING |                   \
+                        ((rep) ? INFO1_REP : 0),                               \
+                    INFO1_BUT),                                                \
+            RAW_AT(EXITINFO2, 2)}
+
+GUEST(rep_outsb,
+      "mov esi, 0x100000\n"
+      "mov edx, " PORT_DX "\n"
+      "mov ecx, 5\n" AT(rep_outsb, 1) "rep outsb\n" AT(rep_outsb, 2) "nop\n")
 SCENARIO(rep_outsb, IO, .probe = ACCESS_R, .arm = {{EXIT_IO, 0x1230}},
          .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
                      .info.io = {.port = 0x1230,
                                  .size = 1,
                                  .string = true,
-                                 .rep = true}}},
+                                 .rep = true},
+                     STRING_RAW(1, 0, 1, GUEST_PROBE)}},
          .see = {GPR(RDX, 0x1230), GPR(RCX, 0), GPR(RSI, GUEST_PROBE + 5),
                  DEVICE(OUT_COUNT, 5), DEVICE(OUT, PROBE_VALUE >> 32 & 0xff)});
 
-GUEST(outsw, "mov esi, 0x100000\n"
-             "mov edx, " PORT_DX "\n" AT(outsw, 1) "outsw\n")
+GUEST(outsw,
+      "mov esi, 0x100000\n"
+      "mov edx, " PORT_DX "\n" AT(outsw, 1) "outsw\n" AT(outsw, 2) "nop\n")
 SCENARIO(outsw, IO, .probe = ACCESS_R, .arm = {{EXIT_IO, 0x1230}},
          .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
-                     .info.io = {.port = 0x1230, .size = 2, .string = true}}},
+                     .info.io = {.port = 0x1230, .size = 2, .string = true},
+                     STRING_RAW(2, 0, 0, GUEST_PROBE)}},
          .see = {GPR(RDX, 0x1230), GPR(RSI, GUEST_PROBE + 2),
                  DEVICE(OUT_COUNT, 1), DEVICE(OUT, PROBE_VALUE & 0xffff)});
 
-GUEST(rep_insd, "mov edi, 0x100008\n"
-                "mov edx, " PORT_DX "\n"
-                "mov ecx, 2\n" AT(rep_insd, 1) "rep insd\n")
+GUEST(rep_insd,
+      "mov edi, 0x100008\n"
+      "mov edx, " PORT_DX "\n"
+      "mov ecx, 2\n" AT(rep_insd, 1) "rep insd\n" AT(rep_insd, 2) "nop\n")
 SCENARIO(rep_insd, IO, .probe = ACCESS_R | ACCESS_W, .arm = {{EXIT_IO, 0x1230}},
          .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
                      .info.io = {.port = 0x1230,
                                  .size = 4,
                                  .in = true,
                                  .string = true,
-                                 .rep = true}}},
+                                 .rep = true},
+                     STRING_RAW(4, 1, 1, GUEST_PROBE + 8)}},
          .see = {GPR(RDX, 0x1230), GPR(RCX, 0), GPR(RDI, GUEST_PROBE + 16),
                  PROBE(0, PROBE_VALUE),
                  PROBE(1, EMULATED_IN << 32 | EMULATED_IN)});
+
+/* Address size: VT-x says it in instruction-information bits 9:7, next to the
+ * segment in 17:15 (SDM Table 28-9), where it reports INS and OUTS at all;
+ * AMD-V by A64 in EXITINFO1. DS is 3. */
+SCENARIO_OF(
+    outsw_sizes, outsw, IO, .probe = ACCESS_R, .arm = {{EXIT_IO, 0x1230}},
+    .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
+                .info.io = {.port = 0x1230, .size = 2, .string = true},
+                .raw = {RAW_BUT(INSTRUCTION_INFO, 2 << 7 | 3 << 15,
+                                ~0x38380ull),
+                        RAW_BUT(EXITINFO1,
+                                INFO1(0x1230, 2, 0) | INFO1_STRING | INFO1_A64,
+                                0x1c00)}}},
+    .see = {GPR(RDX, 0x1230), GPR(RSI, GUEST_PROBE + 2), DEVICE(OUT_COUNT, 1),
+            DEVICE(OUT, PROBE_VALUE & 0xffff)});
+
+/* Nothing is armed; port 80h is nobody's but POST codes'. */
+GUEST(io_off, "in al, 0x80\n"
+              "out 0x80, al\n"
+              "xor eax, eax\n")
+SCENARIO(io_off, IO, .negative = true,
+         .see = {GPR(RAX, 0), DEVICE(OUT_COUNT, 0)});
+
+/* At CPL 3 the guest's own permission comes first: neither IOPL nor the bitmap
+ * of its TSS allow the port (SDM 26.1.1, APM 15.10.3). */
+PRIVILEGE_FIRST(io_cpl3, IO, 0x80, "in al, 0x80\n");
+
+static void allow_by_iopl(struct guest_state *gs)
+{
+    guest_at_cpl3(gs);
+    gs->rflags |= RFLAGS_IOPL3;
+}
+
+/* The bitmap behind the TSS comes within its limit: it allows 0 to FFh. */
+static void allow_by_bitmap(struct guest_state *gs)
+{
+    guest_at_cpl3(gs);
+    gs->seg[SEG_TR].limit += 256 / 8 + 1;
+}
+
+GUEST(io_iopl, AT(io_iopl, 1) "in al, 0x80\n" AT(io_iopl, 2) "nop\n")
+SCENARIO(io_iopl, IO, .arm = {{EXIT_IO, 0x80}}, .state = allow_by_iopl,
+         .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
+                     .info.io = {.port = 0x80, .size = 1, .in = true},
+                     IO_RAW(0x80, 1, 1, 1)}},
+         .see = {GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
+                              (EMULATED_IN & LOW_BYTES(1)))});
+SCENARIO_OF(io_tss_bitmap, io_iopl, IO, .arm = {{EXIT_IO, 0x80}},
+            .state = allow_by_bitmap,
+            .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
+                        .info.io = {.port = 0x80, .size = 1, .in = true},
+                        IO_RAW(0x80, 1, 1, 1)}},
+            .see = {GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
+                                 (EMULATED_IN & LOW_BYTES(1)))});

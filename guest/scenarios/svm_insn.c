@@ -4,16 +4,13 @@
  * 15-7, which also gives the order of intercept and exceptions).
  */
 /* clang-format off */
-#include "guest/scenario.h"
+#include "guest/fault.h"
 #include "hv/guest.h"
 
 /* What each of these exits reports: no event was being delivered (15.7.2). */
 #define QUIET .raw = {RAW_BUT(EXITINTINFO, 0, ~BIT(31))}
 
 #define AT_CPL3 .state = guest_at_cpl3
-
-#define GOES_ON_AT_2 "lea r15, [rip + 2f]\n"
-#define HERE         "2: xor r15d, r15d\n"
 
 /*
  * An SVM instruction with the intercept; and at CPL 3, where #GP comes before

@@ -4,7 +4,7 @@
  * HLT, the TSC's offset and ratio, and the freeze for FERR#. AMD-V alone.
  */
 /* clang-format off */
-#include "guest/scenario.h"
+#include "guest/fault.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"
 #include "hv/msr.h"
@@ -24,8 +24,6 @@
 #define VECTOR_VIRTUAL  0x52
 #define VECTOR_PHYSICAL 0x51
 
-#define GOES_ON_AT_2 "lea r15, [rip + 2f]\n"
-#define HERE         "2: xor r15d, r15d\n"
 #define NO_EVENT     RAW_BUT(EXITINTINFO, 0, ~BIT(31))
 #define IN_SHADOW    RAW_BUT(SHADOW, 1, ~1ull)
 #define NO_SHADOW    RAW_BUT(SHADOW, 0, ~1ull)

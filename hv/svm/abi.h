@@ -46,6 +46,7 @@ enum vmexit {
     VMEXIT_DR0_READ = 0x020,
     VMEXIT_DR15_WRITE = 0x03f,
     VMEXIT_EXCP0 = 0x040,
+    VMEXIT_EXCP_DB = 0x041,
     VMEXIT_EXCP_BP = 0x043,
     VMEXIT_EXCP_OF = 0x044,
     VMEXIT_EXCP_BR = 0x045,
@@ -80,7 +81,9 @@ enum vmexit {
 /* interrupt_shadow, offset 068h (15.21.5). */
 #define INTERRUPT_SHADOW BIT(0)
 
-#define NP_ENABLE BIT(0) /* offset 090h (15.25.3) */
+/* np_enable, offset 090h (Table B-1): more than nested paging. */
+#define NP_ENABLE      BIT(0)
+#define INVLPGB_ENABLE BIT(7) /* the guest has INVLPGB and TLBSYNC */
 
 /* EVENTINJ and EXITINTINFO (15.20). */
 #define EVENTINJ_TYPE_SHIFT  8

@@ -55,6 +55,11 @@ bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
         return arm_msr(a, item, kind == EXIT_MSR_WRITE, on);
     case EXIT_IO:
         return arm_port(a, item, on);
+    case EXIT_INVLPGB:
+    case EXIT_INVLPGB_ILLEGAL:
+    case EXIT_TLBSYNC: /* #UD would come first */
+        a->vmcb.np_enable |= INVLPGB_ENABLE;
+        break;
     default:
         break;
     }
@@ -80,4 +85,13 @@ void svm_controls_reset(struct svm_area *a)
     memset(a->msrpm, 0, sizeof(a->msrpm));
     for (u32 n = 0; n < ARRAY_SIZE(always); n++)
         intercept(a, always[n], true);
+}
+
+/* What scenarios use of AMD-V is all intercepts. */
+bool svm_use(struct vcpu *v, enum feature f, bool on)
+{
+    (void)v;
+    (void)f;
+    (void)on;
+    return false;
 }

@@ -7,6 +7,7 @@
  */
 #include "hv/svm/svm.h"
 
+#include "hv/cpu.h"
 #include "hv/crossing.h"
 #include "hv/guest.h"
 #include "hv/insn.h"
@@ -53,8 +54,23 @@ static u8 insn_length(struct vcpu *v, const union vmcb *b)
     return decode_insn(v, &i) ? i.length : 0;
 }
 
-/* MOV CRn and DRn: the general-purpose register is in EXITINFO1[3:0] with
- * decode assists (15.8.1), else in ModRM.rm. */
+/* The linear address of i's memory operand. The segments of a 64-bit guest
+ * are flat, FS and GS but for their bases. */
+static u64 operand_address(struct vcpu *v, const union vmcb *b,
+                           const struct insn *i)
+{
+    u64 gpr[GPRS];
+
+    memcpy(gpr, v->regs.gpr, sizeof(gpr));
+    gpr[RSP] = b->rsp;
+    return insn_address(i, gpr, b->rip + i->length) +
+           (i->segment == SEG_FS   ? b->fs.base
+            : i->segment == SEG_GS ? b->gs.base
+                                   : 0);
+}
+
+/* MOV DRn: the general-purpose register is in EXITINFO1[3:0] with decode
+ * assists (15.8.1), else in ModRM.rm. */
 static u8 moved_gpr(struct vcpu *v, const union vmcb *b)
 {
     struct insn i;
@@ -74,6 +90,36 @@ static u8 swint_vector(struct vcpu *v, const union vmcb *b)
     return decode_insn(v, &i) ? i.imm : 0xff;
 }
 
+/* CR0's codes come from CLTS, LMSW and SMSW, too: then decode assists leave
+ * bit 63 clear and say no more (15.8.1). */
+static void decode_cr(struct vcpu *v, const union vmcb *b, u8 nr)
+{
+    static const u8 kinds[INSN_OPS] = {
+        [INSN_CLTS] = CR_CLTS, [INSN_LMSW] = CR_LMSW, [INSN_SMSW] = CR_SMSW};
+    struct exit *e = &v->exit;
+    struct insn i;
+
+    e->info.cr.nr = nr;
+    e->info.cr.insn = CR_MOV;
+    e->info.cr.memory = false;
+    e->info.cr.source = 0;
+    e->info.cr.address = 0;
+    if ((v->vendor[SLOT_CAPS] & SVM_HAS_DECODE) &&
+        (b->exitinfo1 & CR_INFO_MOV)) {
+        e->info.cr.gpr = b->exitinfo1 & 15;
+        return;
+    }
+    if (!decode_insn(v, &i)) {
+        e->info.cr.gpr = 0xff;
+        return;
+    }
+    e->info.cr.gpr = i.rm;
+    e->info.cr.insn = kinds[i.op];
+    e->info.cr.memory = i.has_mem;
+    if (i.has_mem)
+        e->info.cr.address = operand_address(v, b, &i);
+}
+
 /* 15.12: the vector is part of the code; EXITINFO1 the error code, for #PF
  * EXITINFO2 the address. */
 static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
@@ -88,6 +134,13 @@ static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
         e->info.exception.has_error ? (u32)b->exitinfo1 : 0;
     e->info.exception.address =
         b->exitcode == VMEXIT_EXCP_PF ? b->exitinfo2 : 0;
+    /* DR6 is as the guest's handler would find it (15.12.2). */
+    e->info.exception.debug =
+        b->exitcode == VMEXIT_EXCP_DB ? b->dr6 & DEBUG_BITS : 0;
+    e->info.exception.type =
+        b->exitcode == VMEXIT_EXCP_BP || b->exitcode == VMEXIT_EXCP_OF
+            ? EVENT_SOFT_EXCEPTION
+            : EVENT_EXCEPTION;
 }
 
 /* 15.10.2, Figure 15-2. */
@@ -115,26 +168,16 @@ static void decode_npf(struct exit *e, const union vmcb *b)
                                             : ACCESS_R;
 }
 
-/* 15.8.2: the linear address in EXITINFO1 with decode assists; the segments
- * of a 64-bit guest are flat, FS and GS but for their bases. */
+/* 15.8.2: the linear address in EXITINFO1 with decode assists. */
 static void decode_invlpg(struct vcpu *v, const union vmcb *b)
 {
     struct exit *e = &v->exit;
-    u64 gpr[GPRS];
     struct insn i;
 
-    if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE) {
+    if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
         e->info.invlpg.address = b->exitinfo1;
-        return;
-    }
-    if (!decode_insn(v, &i))
-        return; /* the poison stays */
-    memcpy(gpr, v->regs.gpr, sizeof(gpr));
-    gpr[RSP] = b->rsp;
-    e->info.invlpg.address = insn_address(&i, gpr, e->rip + i.length) +
-                             (i.segment == SEG_FS   ? b->fs.base
-                              : i.segment == SEG_GS ? b->gs.base
-                                                    : 0);
+    else if (decode_insn(v, &i)) /* if not, the poison stays */
+        e->info.invlpg.address = operand_address(v, b, &i);
 }
 
 static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
@@ -143,8 +186,7 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
 
     switch (exit_rows[e->kind].detail) {
     case DETAIL_cr:
-        e->info.cr.nr = item;
-        e->info.cr.gpr = moved_gpr(v, b);
+        decode_cr(v, b, item);
         break;
     case DETAIL_dr:
         e->info.dr.nr = item;
@@ -167,6 +209,10 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
         break;
     case DETAIL_swint:
         e->info.swint.vector = swint_vector(v, b);
+        break;
+    case DETAIL_interrupt: /* still pending; comes at STGI (15.13) */
+        e->info.interrupt.vector = e->kind == EXIT_NMI ? VECTOR_NMI : 0;
+        e->info.interrupt.acknowledged = false;
         break;
     }
 }
@@ -244,6 +290,49 @@ void svm_raw(struct vcpu *v, struct exit_raw *raw)
     raw->info1 = b->exitinfo1;
     raw->info2 = b->exitinfo2;
     raw->intr = (u32)b->exitintinfo;
+}
+
+/* The length of the instruction that raised the event, 0 where RIP is behind
+ * it already, as svm_inject() leaves it. */
+static u8 raised_by(struct vcpu *v, enum insn_op op, u8 vector)
+{
+    struct insn i;
+
+    if (!decode_insn(v, &i) || i.op != op)
+        return 0;
+    return op != INSN_INT || i.imm == vector ? i.length : 0;
+}
+
+/* EXITINTINFO (15.7.2) tells the software exceptions from the others only by
+ * their vector. */
+bool svm_vectoring(struct vcpu *v, struct event *e)
+{
+    u64 info = svm_vmcb(v)->exitintinfo;
+    u8 vector = (u8)info;
+
+    if (!(info & EVENTINJ_VALID))
+        return false;
+    *e = (struct event){
+        .type = info >> EVENTINJ_TYPE_SHIFT & 7,
+        .vector = vector,
+        .has_error = (info & EVENTINJ_ERROR_VALID) != 0,
+    };
+    if (e->has_error)
+        e->error = (u32)(info >> EVENTINJ_ERROR_SHIFT);
+    if (e->type == EVENT_SOFT_INT) {
+        e->length = raised_by(v, INSN_INT, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_BP) {
+        e->type = EVENT_SOFT_EXCEPTION;
+        e->length = raised_by(v, INSN_INT3, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_OF) {
+        e->type = EVENT_SOFT_EXCEPTION;
+        e->length = raised_by(v, INSN_INTO, vector);
+    } else if (e->type == EVENT_EXCEPTION && vector == VECTOR_DB) {
+        e->length = raised_by(v, INSN_ICEBP, vector);
+        if (e->length)
+            e->type = EVENT_PRIVILEGED_SOFT;
+    }
+    return true;
 }
 
 /* Where a word stands; those that only the CPU writes cannot be set. */

@@ -77,6 +77,8 @@ static void encode_state(union vmcb *b, const struct guest_state *gs)
     b->dr6 = DR6_RESET;
     b->dr7 = gs->dr7;
     b->g_pat = gs->pat;
+    for (u32 n = 0; n < 4; n++)
+        write_dr(n, 0);
 }
 
 static void svm_reset(struct vcpu *v, const struct guest_state *gs)
@@ -106,18 +108,19 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
     encode_state(b, gs);
 }
 
-/* INT3 and INTO return behind the instruction. Hardware that saves nRIP takes
- * it from there (15.20); for older one RIP itself must have moved, and with
- * both equal either kind pushes the same. */
+/* INT n, INT1, INT3 and INTO return behind the instruction. Hardware that
+ * saves nRIP takes it from there (15.20); for older one RIP itself must have
+ * moved, and with both equal either kind pushes the same. */
 static void svm_inject(struct vcpu *v, const struct event *e)
 {
     union vmcb *b = svm_vmcb(v);
     u64 type = e->type;
 
-    if (type == EVENT_SOFT_EXCEPTION) {
+    if (type >= EVENT_SOFT_INT) {
         u64 behind = b->rip + e->length;
 
-        type = EVENT_EXCEPTION;
+        if (type != EVENT_SOFT_INT)
+            type = EVENT_EXCEPTION;
         b->rip = behind;
         b->nrip = behind;
     }
@@ -140,6 +143,7 @@ static bool svm_step(struct vcpu *v, u32 path)
     return crossing_step(v, path, svm_advance);
 }
 
+/* Registers that are one field and nothing else. */
 static u64 *reg_field(struct vcpu *v, enum guest_reg r)
 {
     union vmcb *b = svm_vmcb(v);
@@ -159,33 +163,67 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
         return &b->cr3;
     case REG_CR4:
         return &b->cr4;
+    case REG_DR6:
+        return &b->dr6;
     case REG_DR7:
         return &b->dr7;
     case REG_EFER:
         return &b->efer;
     default:
-        return NULL;
+        return &b->dr7;
     }
 }
 
 /* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. */
 static u64 svm_get(struct vcpu *v, enum guest_reg r)
 {
-    const u64 *field = reg_field(v, r);
+    union vmcb *b = svm_vmcb(v);
 
-    if (!field)
-        return svm_vmcb(v)->v_intr & 0xf;
-    return r == REG_EFER ? *field & ~EFER_SVME : *field;
+    switch (r) {
+    case REG_CR8:
+        return b->v_intr & 0xf;
+    case REG_BLOCKING:
+        return b->interrupt_shadow & INTERRUPT_SHADOW ? BLOCKED_BY_STI : 0;
+    case REG_ACTIVITY:
+    case REG_PENDING_DEBUG:
+        return 0;
+    case REG_DR0 ... REG_DR3: /* the host has no use for them either */
+        return read_dr(r - REG_DR0);
+    case REG_CPL:
+        return b->cpl;
+    case REG_EFER:
+        return b->efer & ~EFER_SVME;
+    default:
+        return *reg_field(v, r);
+    }
 }
 
 static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
 {
-    u64 *field = reg_field(v, r);
+    union vmcb *b = svm_vmcb(v);
 
-    if (!field)
-        svm_vmcb(v)->v_intr = (svm_vmcb(v)->v_intr & ~0xfull) | (value & 0xf);
-    else
-        *field = r == REG_EFER ? value | EFER_SVME : value;
+    switch (r) {
+    case REG_CR8:
+        b->v_intr = (b->v_intr & ~0xfull) | (value & 0xf);
+        break;
+    case REG_BLOCKING:
+        b->interrupt_shadow =
+            value & (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS) ? INTERRUPT_SHADOW : 0;
+        break;
+    case REG_ACTIVITY:
+    case REG_PENDING_DEBUG: /* there is neither */
+    case REG_CPL:
+        break;
+    case REG_DR0 ... REG_DR3:
+        write_dr(r - REG_DR0, value);
+        break;
+    case REG_EFER:
+        b->efer = value | EFER_SVME;
+        break;
+    default:
+        *reg_field(v, r) = value;
+        break;
+    }
 }
 
 static void svm_bare(struct vcpu *v, u64 trips, u64 length)
@@ -202,12 +240,14 @@ const struct hv_ops svm_ops = {
     .enable = svm_enable,
     .reset = svm_reset,
     .arm = svm_arm,
+    .use = svm_use,
     .run = svm_run,
     .decode = svm_decode,
     .raw = svm_raw,
     .word = svm_word,
     .set_word = svm_set_word,
     .inject = svm_inject,
+    .vectoring = svm_vectoring,
     .advance = svm_advance,
     .step = svm_step,
     .get = svm_get,

@@ -39,6 +39,7 @@ static inline union vmcb *svm_vmcb(const struct vcpu *v)
 
 /* controls.c */
 bool svm_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+bool svm_use(struct vcpu *v, enum feature f, bool on);
 void svm_controls_reset(struct svm_area *a);
 
 /* exit.c: called by the stub after each exit; to enter again? */
@@ -48,6 +49,7 @@ bool svm_exited(struct vcpu *v, u64 tsc);
 void svm_decode(struct vcpu *v);
 void svm_decode_init(bool nrips);
 void svm_raw(struct vcpu *v, struct exit_raw *raw);
+bool svm_vectoring(struct vcpu *v, struct event *e);
 bool svm_word(struct vcpu *v, enum raw_word word, u64 *value);
 bool svm_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 svm_nested_entry(u64 pa, u32 access, bool table);

@@ -15,6 +15,7 @@ enum vmcs_field {
 #define FIELD(name, encoding) VMCS_##name = encoding,
 #include "hv/vmx/vmcs.def"
 };
+#define FIELD_READ_ONLY(field) (((field) >> 10 & 3) == 1) /* SDM 25.11.2 */
 
 /* VMCS_PIN_CONTROLS, SDM 25.6.1 (Pin-Based VM-Execution Controls). */
 #define PIN_EXTERNAL_INTERRUPT BIT(0)
@@ -106,6 +107,7 @@ enum vmcs_field {
  * the rest are rows of hv/exit.def. SDM Appendix C. */
 #define REASON_EXCEPTION_NMI 0u
 #define REASON_EXTERNAL_INT  1u
+#define REASON_SIPI          4u
 #define REASON_TASK_SWITCH   9u
 #define REASON_INVLPG        14u
 #define REASON_VMREAD        23u
@@ -128,8 +130,6 @@ enum vmcs_field {
 #define INTR_TYPE_SHIFT   8
 #define INTR_HAS_ERROR    BIT(11)
 #define INTR_VALID        BIT(31)
-/* Types that only VT-x has names for; the rest are enum event_type. */
-#define INTR_TYPE_PRIVILEGED_SOFT 5u /* INT1 */
 
 /* VMCS_GUEST_INTERRUPTIBILITY, SDM 25.4.2 (Guest Non-Register State). */
 #define BLOCKING_BY_STI    BIT(0)
@@ -137,16 +137,12 @@ enum vmcs_field {
 #define BLOCKING_BY_SMI    BIT(2)
 #define BLOCKING_BY_NMI    BIT(3)
 
-/* VMCS_GUEST_ACTIVITY, the same section; 0 is active. */
-#define ACTIVITY_HLT      1
-#define ACTIVITY_SHUTDOWN 2
-#define ACTIVITY_SIPI     3
-
 /* VMCS_GUEST_PENDING_DEBUG, the same section, Table 25-4. */
 #define PENDING_BS BIT(14)
 
 /* VMCS_GUEST_*_RIGHTS, SDM 25.4.1 (Guest Register State). */
-#define RIGHTS_UNUSABLE BIT(16)
+#define RIGHTS_UNUSABLE    BIT(16)
+#define RIGHTS_DPL(rights) ((rights) >> 5 & 3)
 
 /* Exit qualifications, SDM 28.2.1 (Basic VM-Exit Information). */
 /* Control-register accesses, Table 28-3. */
@@ -157,6 +153,8 @@ enum vmcs_field {
 #define QUAL_CR_FROM      1u
 #define QUAL_CR_CLTS      2u
 #define QUAL_CR_LMSW      3u
+#define QUAL_CR_MEMORY    BIT(6)
+#define QUAL_CR_SOURCE(q) ((u16)((q) >> 16))
 /* MOV DR, Table 28-4. */
 #define QUAL_DR_NUMBER(q) ((u8)((q)&7))
 #define QUAL_DR_FROM      BIT(4)
@@ -190,7 +188,8 @@ enum vmcs_field {
 
 /* VMCS_EPTP, SDM 25.6.11 (Extended-Page-Table Pointer). */
 #define EPTP_MEMTYPE_SHIFT 0
-#define EPTP_WALK_SHIFT    3 /* holds the number of levels less one */
+#define EPTP_WALK_SHIFT    3      /* holds the number of levels less one */
+#define EPTP_AD            BIT(6) /* accessed and dirty flags */
 
 /* Memory types, SDM 29.3.7 (EPT and Memory Typing). */
 #define MEMTYPE_WB 6ull
@@ -204,9 +203,14 @@ struct invept_descriptor {
 };
 _Static_assert(sizeof(struct invept_descriptor) == 16, "SDM 31.3");
 
+#define REVISION_SHADOW ((u32)BIT(31))
+
+/* VMREAD and VMWRITE bitmaps, SDM 25.6.15: bits 14:0 of the encoding. */
+#define VMCS_FIELD_INDEX(encoding) ((encoding)&0x7fff)
+
 /* VMXON and VMCS regions, SDM 25.2 and 25.11.5: the CPU's own but for this. */
 struct vmx_region {
-    u32 revision; /* IA32_VMX_BASIC[30:0] */
+    u32 revision; /* IA32_VMX_BASIC[30:0]; bit 31: a shadow VMCS */
     u32 abort;    /* VMX-abort indicator, VMCS only (SDM 28.7) */
     u8 data[PAGE_SIZE - 8];
 };

@@ -131,6 +131,14 @@ static bool arm_control(enum vmx_control c, u32 bit, bool on)
     return true;
 }
 
+bool vmx_arm_capability(u32 msr, u8 bit, bool on)
+{
+    for (enum vmx_control c = 0; c < CONTROLS; c++)
+        if (words[c].msr == msr)
+            return arm_control(c, (u32)BIT(bit), on);
+    return false;
+}
+
 /* The tertiary controls have 64 bits and no must-be-1 half (SDM A.3.4). */
 static bool arm_tertiary(u64 bit, bool on)
 {
@@ -157,14 +165,6 @@ static bool arm_timer(u32 kilocycles, bool on)
     return true;
 }
 
-static bool arm_bit(u8 *map, u32 bit, bool on)
-{
-    u8 mask = (u8)(1u << (bit & 7));
-
-    map[bit / 8] = (u8)(on ? map[bit / 8] | mask : map[bit / 8] & ~mask);
-    return true;
-}
-
 static bool arm_exception(u32 vector, bool on)
 {
     u64 bitmap = vmread(VMCS_EXCEPTION_BITMAP);
@@ -186,16 +186,16 @@ static bool arm_io(struct io_bitmaps *io, u32 port, bool on)
     }
     if (port > 0xffff)
         return false;
-    return arm_bit(port < 0x8000 ? io->a : io->b, port & 0x7fff, on);
+    return vmx_arm_bit(port < 0x8000 ? io->a : io->b, port & 0x7fff, on);
 }
 
 static bool arm_msr(struct msr_bitmap *m, u32 index, bool write, bool on)
 {
     if (index < MSR_LOW_END)
-        return arm_bit(write ? m->write_low : m->read_low, index, on);
+        return vmx_arm_bit(write ? m->write_low : m->read_low, index, on);
     if (index >= MSR_HIGH && index < MSR_HIGH_END)
-        return arm_bit(write ? m->write_high : m->read_high, index - MSR_HIGH,
-                       on);
+        return vmx_arm_bit(write ? m->write_high : m->read_high,
+                           index - MSR_HIGH, on);
     return on; /* in neither range: exits in any case */
 }
 
@@ -203,8 +203,10 @@ static bool arm_msr(struct msr_bitmap *m, u32 index, bool write, bool on)
  * CR0 and CR4: for a bit that is 1 in the guest/host mask the guest reads the
  * shadow, and a write exits when it would make the bit differ from the shadow
  * (SDM 25.6.6, 26.1.3). Three uses: bits that VMX operation fixes to 1 (SDM
- * A.7, A.8) but the guest has at 0; CR4.VMXE, which the guest never has; and,
- * armed, all bits, so that every write exits that changes something.
+ * A.7, A.8) but the guest has at 0; CR4.VMXE, which the guest never has; and
+ * what is armed: all bits, so that every write exits that changes something,
+ * or those that CLTS or LMSW can change. A bit stays in the mask until it is
+ * disarmed: as the shadow is kept right, that does no harm.
  */
 static const struct {
     enum vmcs_field real, mask, shadow;
@@ -218,21 +220,22 @@ static const struct {
      CR4_VMXE},
 };
 #define ARMED_MASK (~0ull)
+#define LMSW_BITS  0xfu /* CR0.PE, MP, EM, TS */
 
-static void cr_encode(int i, u64 value, bool armed)
+static void cr_encode(int i, u64 value, u64 armed)
 {
     u64 real = value | (rdmsr(crs[i].fixed0) & ~crs[i].free);
 
     vmwrite(crs[i].real, real);
     vmwrite(crs[i].shadow, value);
-    vmwrite(crs[i].mask, armed ? ARMED_MASK : (real ^ value) | crs[i].owned);
+    vmwrite(crs[i].mask, armed | (real ^ value) | crs[i].owned);
 }
 
 void vmx_cr_write(int nr, u64 value)
 {
     int i = nr == 4;
 
-    cr_encode(i, value, vmread(crs[i].mask) == ARMED_MASK);
+    cr_encode(i, value, vmread(crs[i].mask));
 }
 
 u64 vmx_cr_read(int nr)
@@ -250,7 +253,7 @@ static bool arm_cr(u32 nr, bool write, bool on)
     case 4:
         if (!write)
             return false; /* a read gives the shadow, never an exit */
-        cr_encode(nr == 4, vmx_cr_read((int)nr), on);
+        cr_encode(nr == 4, vmx_cr_read((int)nr), on ? ARMED_MASK : 0);
         return true;
     case 3:
         return arm_control(CONTROL_PROC, write ? PROC_CR3_LOAD : PROC_CR3_STORE,
@@ -263,6 +266,46 @@ static bool arm_cr(u32 nr, bool write, bool on)
     }
 }
 
+/* On after a reset; a guest without it takes the interrupts itself. */
+static bool arm_interrupt(u32 item, bool on)
+{
+    u64 pin = vmread(VMCS_PIN_CONTROLS);
+
+    if (item == ITEM_ACKNOWLEDGE)
+        return arm_control(CONTROL_EXIT, EXIT_CTL_ACKNOWLEDGE, on);
+    vmwrite(VMCS_PIN_CONTROLS,
+            on ? pin | PIN_EXTERNAL_INTERRUPT : pin & ~PIN_EXTERNAL_INTERRUPT);
+    return true;
+}
+
+/* Virtual NMIs need NMI exits, NMI windows need both (SDM 27.2.1.1). */
+static bool arm_nmi(u32 item, bool on)
+{
+    u32 pin = item == ITEM_VIRTUAL ? PIN_VIRTUAL_NMIS : PIN_NMI;
+
+    if (item == ITEM_VIRTUAL && on && !arm_control(CONTROL_PIN, PIN_NMI, true))
+        return false;
+    return arm_control(CONTROL_PIN, pin, on);
+}
+
+static bool arm_nmi_window(bool on)
+{
+    if (on && !arm_nmi(ITEM_VIRTUAL, true))
+        return false;
+    return arm_control(CONTROL_PROC, PROC_NMI_WINDOW, on);
+}
+
+/* CLTS and LMSW: only the bits of CR0 that they change; item chooses among
+ * those of LMSW. */
+static bool arm_cr0_bits(enum exit_kind kind, u32 item, bool on)
+{
+    u64 bits = kind == EXIT_CLTS ? CR0_TS : item & LMSW_BITS;
+    u64 mask = vmread(VMCS_CR0_MASK);
+
+    cr_encode(0, vmx_cr_read(0), on ? mask | bits : mask & ~bits);
+    return true;
+}
+
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
 {
     u16 control = exit_rows[kind].vmx_control;
@@ -270,6 +313,14 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
 
     if (kind == EXIT_PREEMPTION_TIMER)
         return arm_timer(item, on);
+    if (kind == EXIT_VMREAD || kind == EXIT_VMWRITE)
+        return vmx_arm_field(v, kind == EXIT_VMWRITE, item, on);
+    if (kind == EXIT_INTERRUPT)
+        return arm_interrupt(item, on);
+    if (kind == EXIT_NMI)
+        return arm_nmi(item, on);
+    if (kind == EXIT_NMI_WINDOW)
+        return arm_nmi_window(on);
     switch ((enum vmx_word)(control >> 8)) {
     case CTL_NONE:
         return false;
@@ -292,6 +343,8 @@ bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on)
     case CTL_MSR:
         return arm_msr(&vmx_area(v)->msr, item, kind == EXIT_MSR_WRITE, on);
     case CTL_CR:
+        if (kind == EXIT_CLTS || kind == EXIT_LMSW)
+            return arm_cr0_bits(kind, item, on);
         return arm_cr(item, kind != EXIT_CR_READ, on);
     }
     return false;

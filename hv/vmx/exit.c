@@ -17,7 +17,7 @@
 static const u8 reports[] = {
     [0]  = INFO,        /* exception or NMI */
     [1]  = INFO,        /* external interrupt */
-    [4]  = QUAL,        /* SIPI */
+    [4]  = QUAL | INFO, /* SIPI */
     [9]  = QUAL | INFO, /* task switch */
     [10] = LEN,         /* CPUID */
     [11] = LEN,         /* GETSEC */
@@ -99,18 +99,34 @@ void vmx_decode_init(void)
             plain_kinds[reason] = (u8)exit_kind_vmx(reason);
 }
 
-/* The instruction whose event delivery the exit interrupted: its length is
- * reported for the soft types, and for nothing else (SDM 28.2.5). */
-static u8 delivery_length(void)
+/* SDM 28.2.4 (Information for VM Exits During Event Delivery). The length of
+ * the instruction is reported for the soft types, and for nothing else (SDM
+ * 28.2.5). */
+bool vmx_vectoring(struct vcpu *v, struct event *e)
 {
     u32 info = (u32)vmread(VMCS_IDT_VECTORING_INFO);
-    u32 type = INTR_TYPE(info);
 
-    if ((info & INTR_VALID) &&
-        (type == EVENT_SOFT_INT || type == INTR_TYPE_PRIVILEGED_SOFT ||
-         type == EVENT_SOFT_EXCEPTION))
-        return (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
-    return 0;
+    (void)v;
+    if (!(info & INTR_VALID))
+        return false;
+    *e = (struct event){
+        .type = (u8)INTR_TYPE(info),
+        .vector = INTR_VECTOR(info),
+        .has_error = (info & INTR_HAS_ERROR) != 0,
+    };
+    if (e->has_error)
+        e->error = (u32)vmread(VMCS_IDT_VECTORING_ERROR);
+    if (e->type >= EVENT_SOFT_INT)
+        e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    return true;
+}
+
+/* The instruction whose event delivery the exit interrupted. */
+static u8 delivery_length(void)
+{
+    struct event e;
+
+    return vmx_vectoring(NULL, &e) ? e.length : 0;
 }
 
 /* Reason 0, SDM 28.2.2 (Information for VM Exits Due to Vectored Events). */
@@ -121,10 +137,12 @@ static void decode_exception(struct exit *e)
 
     if (type == EVENT_NMI) {
         e->kind = EXIT_NMI;
+        e->info.interrupt.vector = VECTOR_NMI;
+        e->info.interrupt.acknowledged = true;
         return;
     }
     e->kind = EXIT_EXCEPTION;
-    if (type == EVENT_SOFT_EXCEPTION || type == INTR_TYPE_PRIVILEGED_SOFT)
+    if (type == EVENT_SOFT_EXCEPTION || type == EVENT_PRIVILEGED_SOFT)
         e->length = (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
     else
         e->length = delivery_length();
@@ -136,6 +154,20 @@ static void decode_exception(struct exit *e)
     /* For #PF the qualification is the linear address. */
     e->info.exception.address =
         vector == VECTOR_PF ? vmread(VMCS_EXIT_QUALIFICATION) : 0;
+    /* For #DB it has DR6's bits, in their places (Table 28-1). */
+    e->info.exception.debug =
+        vector == VECTOR_DB ? vmread(VMCS_EXIT_QUALIFICATION) & DEBUG_BITS : 0;
+    e->info.exception.type = type;
+}
+
+/* Reason 1: the vector only with acknowledge-on-exit (SDM 28.2.2). */
+static void decode_interrupt(struct exit *e)
+{
+    u32 info = (u32)vmread(VMCS_EXIT_INTERRUPTION_INFO);
+    bool acknowledged = (info & INTR_VALID) != 0;
+
+    e->info.interrupt.acknowledged = acknowledged;
+    e->info.interrupt.vector = acknowledged ? INTR_VECTOR(info) : 0;
 }
 
 /* SDM Table 28-3. */
@@ -151,6 +183,15 @@ static void decode_cr(struct exit *e, u64 qualification)
     e->kind = kinds[QUAL_CR_ACCESS(qualification)];
     e->info.cr.nr = QUAL_CR_NUMBER(qualification);
     e->info.cr.gpr = QUAL_CR_GPR(qualification);
+    e->info.cr.insn = e->kind == EXIT_CLTS   ? CR_CLTS
+                      : e->kind == EXIT_LMSW ? CR_LMSW
+                                             : CR_MOV;
+    e->info.cr.memory =
+        e->kind == EXIT_LMSW && (qualification & QUAL_CR_MEMORY) != 0;
+    e->info.cr.source =
+        e->kind == EXIT_LMSW ? QUAL_CR_SOURCE(qualification) : 0;
+    e->info.cr.address =
+        e->info.cr.memory ? vmread(VMCS_GUEST_LINEAR_ADDRESS) : 0;
 }
 
 /* SDM Table 28-4. */
@@ -204,7 +245,12 @@ static void decode_info(struct vcpu *v, u32 reason, u64 qualification)
     case REASON_EXCEPTION_NMI:
         decode_exception(e);
         break;
-    case REASON_EXTERNAL_INT: /* no vector without acknowledge-on-exit */
+    case REASON_EXTERNAL_INT:
+        decode_interrupt(e);
+        break;
+    case REASON_SIPI: /* SDM 28.2.1: the vector, in bits 7:0 */
+        e->info.interrupt.vector = (u8)qualification;
+        e->info.interrupt.acknowledged = true;
         break;
     case REASON_TASK_SWITCH: /* by an instruction, or by an event's gate */
         e->length = QUAL_TASK_SOURCE(qualification) != QUAL_TASK_GATE
@@ -358,6 +404,31 @@ static u16 word_field(enum raw_word word)
         [RAW_PENDING_DEBUG] = VMCS_GUEST_PENDING_DEBUG,
         [RAW_INTERRUPTIBILITY] = VMCS_GUEST_INTERRUPTIBILITY,
         [RAW_ACTIVITY] = VMCS_GUEST_ACTIVITY,
+        [RAW_INTERRUPT_STATUS] = VMCS_GUEST_INTERRUPT_STATUS,
+        [RAW_TPR_THRESHOLD] = VMCS_TPR_THRESHOLD,
+        [RAW_APIC_ACCESS_PAGE] = VMCS_APIC_ACCESS_ADDRESS,
+        [RAW_EOI_BITMAP1] = VMCS_EOI_EXIT_BITMAP1,
+        [RAW_TIMER] = VMCS_PREEMPTION_TIMER,
+        [RAW_PLE_GAP] = VMCS_PLE_GAP,
+        [RAW_PLE_WINDOW] = VMCS_PLE_WINDOW,
+        [RAW_EPT_POINTER] = VMCS_EPTP,
+        [RAW_PML_PAGE] = VMCS_PML_ADDRESS,
+        [RAW_PML_INDEX] = VMCS_PML_INDEX,
+        [RAW_SPP_TABLE] = VMCS_SPP_TABLE,
+        [RAW_FUNCTIONS] = VMCS_VM_FUNCTION_CONTROLS,
+        [RAW_EPTP_LIST] = VMCS_EPTP_LIST,
+        [RAW_XSS_BITMAP] = VMCS_XSS_EXITING_BITMAP,
+        [RAW_ENCLS_BITMAP] = VMCS_ENCLS_EXITING_BITMAP,
+        [RAW_ENCLV_BITMAP] = VMCS_ENCLV_EXITING_BITMAP,
+        [RAW_SECONDARY] = VMCS_PROC2_CONTROLS,
+        [RAW_CR0_MASK] = VMCS_CR0_MASK,
+        [RAW_CR0_SHADOW] = VMCS_CR0_SHADOW,
+        [RAW_CR4_MASK] = VMCS_CR4_MASK,
+        [RAW_CR4_SHADOW] = VMCS_CR4_SHADOW,
+        [RAW_CR3_TARGET_COUNT] = VMCS_CR3_TARGET_COUNT,
+        [RAW_CR3_TARGET] = VMCS_CR3_TARGET0,
+        [RAW_PF_MASK] = VMCS_PAGE_FAULT_ERROR_MASK,
+        [RAW_PF_MATCH] = VMCS_PAGE_FAULT_ERROR_MATCH,
     };
 
     return word < ARRAY_SIZE(fields) ? fields[word] : 0;
@@ -371,12 +442,16 @@ bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value)
     return field && vmread_checked((enum vmcs_field)field, value);
 }
 
-/* Guest state; exit information is read-only (SDM 25.11.2). */
+/* What this CPU has; exit information is read-only (SDM 25.11.2). */
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value)
 {
+    u16 field = word_field(word);
+    u64 before;
+
     (void)v;
-    if (word < RAW_PENDING_DEBUG || word > RAW_ACTIVITY)
+    if (!field || FIELD_READ_ONLY(field) ||
+        !vmread_checked((enum vmcs_field)field, &before))
         return false;
-    vmwrite((enum vmcs_field)word_field(word), value);
+    vmwrite((enum vmcs_field)field, value);
     return true;
 }

@@ -11,6 +11,11 @@
 #include "hv/memory.h"
 #include "hv/msr.h"
 
+_Static_assert(BLOCKED_BY_STI == BLOCKING_BY_STI &&
+                   BLOCKED_BY_MOV_SS == BLOCKING_BY_MOV_SS &&
+                   BLOCKED_BY_NMI == BLOCKING_BY_NMI,
+               "encoded as they stand");
+
 #define GUEST_VPID 1 /* 0 is the host's (SDM 29.1) */
 
 u64 vmx_bare_trips, vmx_bare_length;
@@ -21,11 +26,6 @@ static bool vmxon(u64 region)
 
     __asm__ volatile("vmxon %1" : "=@ccbe"(failed) : "m"(region) : "memory");
     return !failed;
-}
-
-static void vmclear(u64 vmcs)
-{
-    __asm__ volatile("vmclear %0" : : "m"(vmcs) : "cc", "memory");
 }
 
 static void vmptrld(u64 vmcs)
@@ -99,7 +99,7 @@ static void reset_fields(void)
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        if ((fields[i] >> 10 & 3) != 1) /* read-only area */
+        if (!FIELD_READ_ONLY(fields[i]))
             vmwrite(fields[i], 0);
     vmwrite(VMCS_VMCS_LINK_POINTER, ~0ull); /* none (SDM 25.4.2) */
 }
@@ -117,6 +117,10 @@ static void reset_controls(struct vcpu *v)
     vmwrite(VMCS_IO_BITMAP_A, phys(a->io.a));
     vmwrite(VMCS_IO_BITMAP_B, phys(a->io.b));
     vmwrite(VMCS_VIRTUAL_APIC_ADDRESS, phys(&a->apic));
+    vmwrite(VMCS_LOW_PASID_DIRECTORY, phys(a->empty));
+    vmwrite(VMCS_HIGH_PASID_DIRECTORY, phys(a->empty));
+    /* One bit for each leaf: all of them, once the control is on. */
+    vmwrite(VMCS_PCONFIG_EXITING_BITMAP, ~0ull);
     vmwrite(VMCS_EPTP, vmx_eptp(v->nested_root));
     if (vmx_control_base(CONTROL_PROC2) & PROC2_VPID)
         vmwrite(VMCS_VPID, GUEST_VPID);
@@ -152,6 +156,9 @@ static void reset_guest(struct vcpu *v, const struct guest_state *gs)
     vmx_set(v, REG_CR3, gs->cr3);
     vmx_set(v, REG_CR4, gs->cr4);
     vmx_set(v, REG_DR7, gs->dr7);
+    for (u32 n = 0; n < 4; n++)
+        write_dr(n, 0);
+    vmx_set(v, REG_DR6, DR6_RESET);
     vmx_set(v, REG_EFER, gs->efer);
 }
 
@@ -190,7 +197,7 @@ static void vmx_reset(struct vcpu *v, const struct guest_state *gs)
         v->vendor[SLOT_AREA] = phys(a);
     }
     /* The launch state becomes "clear" (SDM 25.11.3). */
-    vmclear(phys(&a->vmcs));
+    vmx_clear(phys(&a->vmcs));
     vmptrld(phys(&a->vmcs));
     v->vendor[SLOT_LAUNCHED] = 0;
     v->vendor[SLOT_VMFAIL] = 0;
@@ -202,7 +209,9 @@ static void vmx_reset(struct vcpu *v, const struct guest_state *gs)
 }
 
 /* SDM 25.8.3 (VM-Entry Controls for Event Injection). The CPU clears the
- * valid bit when the event has been delivered. */
+ * valid bit when the event has been delivered. An NMI whose delivery was
+ * interrupted has blocked NMIs already, but to come again it must find them
+ * unblocked (SDM 27.3.1.5). */
 static void vmx_inject(struct vcpu *v, const struct event *e)
 {
     u64 info = INTR_VALID | (u64)e->type << INTR_TYPE_SHIFT | e->vector;
@@ -212,8 +221,11 @@ static void vmx_inject(struct vcpu *v, const struct event *e)
         info |= INTR_HAS_ERROR;
         vmwrite(VMCS_ENTRY_EXCEPTION_ERROR, e->error);
     }
-    if (e->type == EVENT_SOFT_INT || e->type == EVENT_SOFT_EXCEPTION)
+    if (e->type >= EVENT_SOFT_INT)
         vmwrite(VMCS_ENTRY_INSTRUCTION_LENGTH, e->length);
+    if (e->type == EVENT_NMI)
+        vmwrite(VMCS_GUEST_INTERRUPTIBILITY,
+                vmread(VMCS_GUEST_INTERRUPTIBILITY) & ~BLOCKING_BY_NMI);
     vmwrite(VMCS_ENTRY_INTERRUPTION_INFO, info);
 }
 
@@ -247,6 +259,12 @@ static enum vmcs_field register_field(enum guest_reg r)
         return VMCS_GUEST_CR3;
     case REG_DR7:
         return VMCS_GUEST_DR7;
+    case REG_ACTIVITY:
+        return VMCS_GUEST_ACTIVITY;
+    case REG_BLOCKING: /* BLOCKED_BY_* are the VMCS's own */
+        return VMCS_GUEST_INTERRUPTIBILITY;
+    case REG_PENDING_DEBUG:
+        return VMCS_GUEST_PENDING_DEBUG;
     default:
         return VMCS_GUEST_EFER;
     }
@@ -263,6 +281,12 @@ static u64 vmx_get(struct vcpu *v, enum guest_reg r)
         return read_cr2();
     case REG_CR8: /* VTPR[7:4] (SDM 30.3) */
         return vmx_area(v)->apic.vtpr >> 4 & 0xf;
+    case REG_DR0 ... REG_DR3: /* the host has no use for them either */
+        return read_dr(r - REG_DR0);
+    case REG_DR6:
+        return read_dr6();
+    case REG_CPL: /* SS.DPL (SDM 25.4.1) */
+        return RIGHTS_DPL(vmread(VMCS_GUEST_SS_RIGHTS));
     default:
         return vmread(register_field(r));
     }
@@ -284,6 +308,14 @@ static void vmx_set(struct vcpu *v, enum guest_reg r, u64 value)
         break;
     case REG_CR8:
         vmx_area(v)->apic.vtpr = (u32)(value & 0xf) << 4;
+        break;
+    case REG_DR0 ... REG_DR3:
+        write_dr(r - REG_DR0, value);
+        break;
+    case REG_DR6:
+        write_dr6(value);
+        break;
+    case REG_CPL:
         break;
     case REG_EFER: {
         /* EFER.LMA and the entry control must agree (SDM 27.3.1.1). */
@@ -319,12 +351,14 @@ const struct hv_ops vmx_ops = {
     .enable = vmx_enable,
     .reset = vmx_reset,
     .arm = vmx_arm,
+    .use = vmx_use,
     .run = vmx_run,
     .decode = vmx_decode,
     .raw = vmx_raw,
     .word = vmx_word,
     .set_word = vmx_set_word,
     .inject = vmx_inject,
+    .vectoring = vmx_vectoring,
     .advance = vmx_advance,
     .step = vmx_step,
     .get = vmx_get,

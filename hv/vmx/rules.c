@@ -242,7 +242,7 @@ static bool activity_ok(const struct vmx_state *s)
 {
     u64 state = F(GUEST_ACTIVITY);
 
-    return state == 0 || (state <= ACTIVITY_SIPI &&
+    return state == 0 || (state <= ACTIVITY_WAIT_FOR_SIPI &&
                           MISC_ACTIVITY(s->misc) >> (state - 1) & 1);
 }
 

@@ -14,8 +14,11 @@ struct vmx_area {
     struct msr_bitmap msr;
     struct io_bitmaps io;
     struct virtual_apic apic;
+    struct vmx_region shadow;
+    u8 vmread[PAGE_SIZE], vmwrite[PAGE_SIZE]; /* bit n: field n exits */
+    u8 empty[PAGE_SIZE]; /* PASID directories without an entry */
 };
-_Static_assert(sizeof(struct vmx_area) == 5 * PAGE_SIZE, "all whole pages");
+_Static_assert(sizeof(struct vmx_area) == 9 * PAGE_SIZE, "all whole pages");
 
 /* What vcpu.vendor[] holds on VT-x; entry.asm knows 1 to 3. */
 enum vmx_slot {
@@ -57,6 +60,22 @@ static inline void vmwrite(enum vmcs_field field, u64 value)
     __asm__ volatile("vmwrite %1, %0" : : "r"((u64)field), "r"(value) : "cc");
 }
 
+/* Writes what the CPU holds of a VMCS back; its launch state becomes "clear"
+ * (SDM 25.11.3). */
+static inline void vmx_clear(u64 vmcs)
+{
+    __asm__ volatile("vmclear %0" : : "m"(vmcs) : "cc", "memory");
+}
+
+/* Sets or clears a bit of one of the CPU's bitmaps. */
+static inline bool vmx_arm_bit(u8 *map, u32 bit, bool on)
+{
+    u8 mask = (u8)(1u << (bit & 7));
+
+    map[bit / 8] = (u8)(on ? map[bit / 8] | mask : map[bit / 8] & ~mask);
+    return true;
+}
+
 /* The five control words that have a capability MSR of the common form. */
 enum vmx_control {
     CONTROL_PIN,
@@ -75,6 +94,12 @@ u32 vmx_control_base(enum vmx_control c);    /* the value after a reset */
 void vmx_cr_write(int nr, u64 value); /* CR0, CR4 as the guest sees them */
 u64 vmx_cr_read(int nr);
 bool vmx_arm(struct vcpu *v, enum exit_kind kind, u32 item, bool on);
+/* A control by its capability MSR: the plain one, not the TRUE one. */
+bool vmx_arm_capability(u32 msr, u8 bit, bool on);
+
+/* feature.c: what is switched on beside exits. */
+bool vmx_use(struct vcpu *v, enum feature f, bool on);
+bool vmx_arm_field(struct vcpu *v, bool write, u32 field, bool on);
 
 /* exit.c: called by the stub after each exit; to enter again? */
 bool vmx_exited(struct vcpu *v, u64 tsc);
@@ -83,6 +108,7 @@ bool vmx_exited(struct vcpu *v, u64 tsc);
 void vmx_decode_init(void);
 void vmx_decode(struct vcpu *v);
 void vmx_raw(struct vcpu *v, struct exit_raw *raw);
+bool vmx_vectoring(struct vcpu *v, struct event *e);
 bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value);
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 vmx_nested_entry(u64 pa, u32 access, bool table);

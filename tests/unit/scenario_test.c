@@ -12,11 +12,14 @@
 #include <cmocka.h>
 
 #include "guest/scenario.h"
+#include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/guest.h"
 #include "hv/memory.h"
+#include "hv/handlers.h"
 #include "hv/nested.h"
 #include "hv/entry.h"
+#include "hv/smm.h"
 
 /* The linker's own names for the ends of the set; linker.ld gives it others
  * in the image. */
@@ -26,8 +29,13 @@ extern const struct scenario *const __stop_scenarios[];
 /* What the texts refer to. */
 const u8 guest_done[1] __attribute__((visibility("hidden")));
 const u8 guest_flag[8] __attribute__((visibility("hidden")));
+const u8 guest_abort[1] __attribute__((visibility("hidden")));
+const u8 guest_pml4[8];
+const u8 guest_gdt[8] __attribute__((visibility("hidden")));
+const u8 guest_gdt_end[1] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
+const u8 guest_seen[8], guest_vectors[1], guest_stack_top[1];
 void guest_at_cpl3(struct guest_state *gs)
 {
     (void)gs;
@@ -68,6 +76,41 @@ u32 apic_id(void)
 {
     return 0;
 }
+void queue_event(struct vcpu *v, const struct event *e)
+{
+    (void)v;
+    (void)e;
+}
+bool smm_init(void)
+{
+    return false;
+}
+u64 smm_count(void)
+{
+    return 0;
+}
+bool ap_start(void)
+{
+    return false;
+}
+void ap_send(enum delivery mode, u8 vector)
+{
+    (void)mode;
+    (void)vector;
+}
+void ap_stop(void)
+{
+}
+void guest_map_apic(struct vcpu *v)
+{
+    (void)v;
+}
+void guest_set_gate(u8 vector, const u8 *label, u8 ist)
+{
+    (void)vector;
+    (void)label;
+    (void)ist;
+}
 void apic_timer_oneshot(u8 vector, u64 us)
 {
     (void)vector;
@@ -81,6 +124,17 @@ u64 watchdog_cycles(void)
 void entry_spoil(struct vcpu *v)
 {
     (void)v;
+}
+u64 guest_large_page(void)
+{
+    return 0;
+}
+void nested_map_large(struct vcpu *v, u64 gpa, u64 pa, u32 access)
+{
+    (void)v;
+    (void)gpa;
+    (void)pa;
+    (void)access;
 }
 
 #define EACH(s)                                                                \
