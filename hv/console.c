@@ -8,8 +8,7 @@ static console_sink *sink;
 
 static void e9_write(const char *text, size_t size)
 {
-    for (size_t i = 0; i < size; i++)
-        e9_put((u8)text[i]);
+    e9_put((const u8 *)text, (u32)size);
 }
 
 static console_sink *direct(void)

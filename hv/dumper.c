@@ -19,13 +19,13 @@
 static struct dump dump;
 static struct ring *ring;
 
-static bool e9_ready(void)
+static u32 e9_room(void)
 {
-    return true;
+    return DUMP_BURST;
 }
 
-static const struct dump_transport com1 = {serial_ready, serial_put};
-static const struct dump_transport e9 = {e9_ready, e9_put};
+static const struct dump_transport com1 = {serial_room, serial_put};
+static const struct dump_transport e9 = {e9_room, e9_put};
 
 static void sink(const char *text, size_t size)
 {

@@ -10,13 +10,13 @@
 /* 115200 baud, 8 data bits, no parity, 1 stop bit, FIFOs on, no interrupts. */
 void serial_init(void);
 
-/* Whether the transmitter takes a byte without losing it. */
-bool serial_ready(void);
+/* How many bytes the transmitter takes without losing one, 0: it is busy. */
+u32 serial_room(void);
 
-/* Sends a byte at once: call when serial_ready(). */
-void serial_put(u8 byte);
+/* Sends bytes at once, at most serial_room(). */
+void serial_put(const u8 *bytes, u32 count);
 
-/* Sends size bytes, waiting for the transmitter before each. */
+/* Sends size bytes, waiting for the transmitter on the way. */
 void serial_write(const char *text, size_t size);
 
 /* Waits until the last bit has left the shift register. What is still inside
@@ -24,6 +24,6 @@ void serial_write(const char *text, size_t size);
 void serial_drain(void);
 
 /* The debug port is always ready. */
-void e9_put(u8 byte);
+void e9_put(const u8 *bytes, u32 count);
 
 #endif

@@ -9,11 +9,24 @@ void dump_init(struct dump *d, const struct dump_transport *transport)
     *d = (struct dump){.transport = transport};
 }
 
-static void put_wait(struct dump *d, u8 byte)
+static u32 wait_room(struct dump *d)
 {
-    while (!d->transport->ready())
+    u32 room;
+
+    while (!(room = d->transport->room()))
         __builtin_ia32_pause();
-    d->transport->put(byte);
+    return room;
+}
+
+static void put_wait(struct dump *d, const u8 *bytes, u32 count)
+{
+    while (count) {
+        u32 room = wait_room(d), n = count < room ? count : room;
+
+        d->transport->put(bytes, n);
+        bytes += n;
+        count -= n;
+    }
 }
 
 static void frame_begin(struct dump *d, enum frame_type type, const void *data,
@@ -38,12 +51,22 @@ static bool frame_next(struct dump *d, u8 *byte)
     return false;
 }
 
+/* As many bytes of the frame under way as the line takes. */
+static void frame_put(struct dump *d, u32 room)
+{
+    u8 bytes[DUMP_BURST];
+    u32 n = 0;
+
+    while (n < room && n < DUMP_BURST && frame_next(d, &bytes[n]))
+        n++;
+    if (n)
+        d->transport->put(bytes, n);
+}
+
 static void frame_finish(struct dump *d)
 {
-    u8 byte;
-
-    while (d->busy && frame_next(d, &byte))
-        put_wait(d, byte);
+    while (d->busy)
+        frame_put(d, wait_room(d));
 }
 
 /* Begins a frame with the ring's oldest packet; false: there is none. */
@@ -73,15 +96,9 @@ void dump_metadata(struct dump *d, const char *text, size_t len)
 
 void dump_poll(struct dump *d, struct ring *r)
 {
-    u8 byte;
-
     if (d->hold || (!d->busy && !packet_begin(d, r)))
         return;
-    for (int i = 0; i < DUMP_BURST && d->transport->ready(); i++) {
-        if (!frame_next(d, &byte))
-            return;
-        d->transport->put(byte);
-    }
+    frame_put(d, d->transport->room());
 }
 
 static void send_all(struct dump *d, struct ring *r)
@@ -102,19 +119,25 @@ void dump_drain(struct dump *d, struct ring *r, u64 tsc)
 
 void dump_text(struct dump *d, const char *s, size_t len)
 {
+    u8 bytes[DUMP_BURST];
+    u32 n = 0;
+
     frame_finish(d);
     for (; len; s++, len--) {
         if (*s == '\n')
-            put_wait(d, '\r');
-        put_wait(d, (u8)*s);
+            bytes[n++] = '\r';
+        bytes[n++] = (u8)*s;
+        if (n >= DUMP_BURST - 1 || len == 1) {
+            put_wait(d, bytes, n);
+            n = 0;
+        }
     }
 }
 
 void dump_abort(struct dump *d)
 {
     if (d->busy)
-        for (const char *s = WIRE_END; *s; s++)
-            put_wait(d, (u8)*s);
+        put_wait(d, (const u8 *)WIRE_END, sizeof(WIRE_END) - 1);
     d->busy = false;
     d->ring = NULL;
 }

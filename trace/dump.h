@@ -9,10 +9,11 @@
 #include "trace/ring.h"
 #include "trace/wire.h"
 
-/* The line. put() is called only after ready() said yes. */
+/* The line. It takes several bytes at a time, for where each access to it is
+ * expensive: under a hypervisor every one is an exit. */
 struct dump_transport {
-    bool (*ready)(void);
-    void (*put)(u8 byte);
+    u32 (*room)(void); /* how many bytes it takes at once, 0: it is busy */
+    void (*put)(const u8 *bytes, u32 count); /* at most as many */
 };
 
 struct dump {

@@ -22,10 +22,10 @@ static u8 memory[4 * 512];
 static struct dump dump;
 static struct wire_rx rx;
 
-/* The line: ready for `budget` bytes, or at random. */
+/* The line: it has room for `budget` bytes, or at random. */
 static u32 budget;
 static bool fickle;
-static bool asked; /* and found ready since the last byte */
+static u32 granted; /* by the last room(), less what was put since */
 static u64 seed;
 static u32 sent, frames, bad, next_sequence;
 static char text[4096];
@@ -33,18 +33,16 @@ static u32 text_len;
 static char metadata[4096];
 static u32 metadata_len;
 
-static bool ready(void)
+static u32 room(void)
 {
-    asked = fickle ? random_below(&seed, 3) == 0 : budget > 0;
-    return asked;
+    granted = fickle ? random_below(&seed, 4) : budget;
+    return granted;
 }
 
-static void put(u8 byte)
+static void take(u8 byte)
 {
     enum wire_event event;
 
-    assert_true(asked);
-    asked = false;
     budget -= budget > 0;
     sent++;
     event = wire_rx_byte(&rx, byte);
@@ -62,7 +60,15 @@ static void put(u8 byte)
     }
 }
 
-static const struct dump_transport transport = {ready, put};
+static void put(const u8 *bytes, u32 count)
+{
+    assert_true(count > 0 && count <= granted);
+    granted -= count;
+    while (count--)
+        take(*bytes++);
+}
+
+static const struct dump_transport transport = {room, put};
 
 static int setup(void **state)
 {

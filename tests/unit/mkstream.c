@@ -36,17 +36,17 @@ static bool has(const char *word)
     return false;
 }
 
-static bool ready(void)
+static u32 room(void)
 {
-    return true;
+    return DUMP_BURST;
 }
 
-static void put(u8 byte)
+static void put(const u8 *bytes, u32 count)
 {
-    putchar(byte);
+    fwrite(bytes, 1, count, stdout);
 }
 
-static const struct dump_transport transport = {ready, put};
+static const struct dump_transport transport = {room, put};
 
 static void say(const char *text)
 {
