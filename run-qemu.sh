@@ -26,11 +26,14 @@ Boots build/esp on one platform and shows every crossing of the guest.
                        bochs-vmx-smp  VT-x with two CPUs, and of the scenarios
                                    only those that need them
                        kvm         this machine's own, through nested KVM
+                       kvm-svm     nested KVM in software: Tollgate in a
+                       kvm-vmx     guest of a Linux in TCG or in Bochs
   --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
-                       tigerlake (Bochs; `bochs --help cpu` lists them)
+                       tigerlake (Bochs; `bochs --help cpu` lists them); on
+                       kvm-svm and kvm-vmx the inner machine's
   --cpus N             how many CPUs (1; scenarios run on the first, another
                        is only there to send it something)
-  --timeout SEC        wall-clock limit (60; on Bochs 180)
+  --timeout SEC        wall-clock limit (60; on Bochs 180, nested 300)
   --out DIR            where the run leaves its files (build/run/PLATFORM)
   --expect FILE        the verdicts to expect (tests/expected/PLATFORM, where
                        there is one and --cpu does not choose another CPU)
@@ -142,23 +145,32 @@ need_nested_kvm() {
         die "KVM does not nest here: load $module with nested=1, or $instead"
 }
 
+# shellcheck source=tools/nested/run.sh
+. "$ROOT/tools/nested/run.sh"
+
+need_qemu() {
+    need qemu-system-x86_64 qemu-system-x86
+    need /usr/share/ovmf/OVMF.fd ovmf
+}
+
+need_bochs() {
+    need bochs bochs
+    need mformat mtools
+    need /usr/share/ovmf/OVMF.fd ovmf
+    need /usr/share/vgabios/vgabios.bin vgabios
+}
+
 check_platform() {
     case $PLATFORM in
-    qemu-svm | kvm)
-        need qemu-system-x86_64 qemu-system-x86
-        need /usr/share/ovmf/OVMF.fd ovmf
-        [ "$PLATFORM" != kvm ] || need_nested_kvm
-        ;;
+    qemu-svm) need_qemu ;;
+    kvm) need_qemu && need_nested_kvm ;;
     bochs-vmx | bochs-vmx-tigerlake | bochs-vmx-arrandale | bochs-vmx-smp | \
-        bochs-svm)
-        need bochs bochs
-        need mformat mtools
-        need /usr/share/ovmf/OVMF.fd ovmf
-        need /usr/share/vgabios/vgabios.bin vgabios
-        ;;
+        bochs-svm) need_bochs ;;
+    kvm-svm) need_qemu && need_nested ;;
+    kvm-vmx) need_bochs && need_nested ;;
     *) misuse "unknown platform '$PLATFORM': choose qemu-svm, bochs-vmx," \
-        "bochs-vmx-tigerlake, bochs-vmx-arrandale, bochs-vmx-smp, bochs-svm" \
-        "or kvm" ;;
+        "bochs-vmx-tigerlake, bochs-vmx-arrandale, bochs-vmx-smp, bochs-svm," \
+        "kvm, kvm-svm or kvm-vmx" ;;
     esac
     [[ ${LIMIT:=$(default_limit)} =~ ^[1-9][0-9]*$ ]] ||
         misuse "--timeout needs a number of seconds, not '$LIMIT'"
@@ -177,6 +189,7 @@ smp_defaults() {
 
 default_limit() {
     case $PLATFORM in
+    kvm-*) echo 300 ;;
     bochs-*) echo 180 ;;
     *) echo 60 ;;
     esac
@@ -230,20 +243,49 @@ start_qemu() {
     exec timeout -k 5 "$LIMIT" qemu-system-x86_64 "${args[@]}"
 }
 
-# A FAT volume without a partition table, which OVMF boots as it is.
+# make_disk DIR: its files on a FAT volume without a partition table, which
+# OVMF boots as it is. A cylinder has 504 KiB; FAT32 wants 130 at least.
 make_disk() {
-    truncate -s $((130 * 16 * 63 * 512)) disk.img
-    mformat -i disk.img -t 130 -h 16 -s 63 -F ::
-    mcopy -i disk.img -s esp/* ::
+    CYLINDERS=$((130 + $(du -sk "$1" | cut -f 1) / 504))
+    truncate -s $((CYLINDERS * 504))K disk.img
+    mformat -i disk.img -t "$CYLINDERS" -h 16 -s 63 -F ::
+    mcopy -i disk.img -s "$1"/* ::
+}
+
+# make_bochsrc MODEL IPS MIB CPUS: a machine with that disk; ports and log follow.
+# sound: Bochs aborts at start ("buffer overflow detected") without dummies.
+# error: ignored, since a guest that loops on one fills the disk.
+# panic: fatal ends Bochs at port 0x8900's "Shutdown".
+make_bochsrc() {
+    cat <<EOF
+display_library: rfb, options="timeout=0"
+cpu: model=$1, count=$4, ips=$2, reset_on_triple_fault=0
+memory: guest=$3, host=$3
+romimage: file=/usr/share/ovmf/OVMF.fd, address=0xffe00000
+vgaromimage: file=/usr/share/vgabios/vgabios.bin
+pci: enabled=1, chipset=i440fx
+vga: extension=none, update_freq=1, realtime=0
+clock: sync=none, time0=1704067200
+ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14
+ata0-master: type=disk, path=disk.img, mode=volatile, cylinders=$CYLINDERS, heads=16, spt=63
+sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
+error: action=ignore
+info: action=ignore
+EOF
+}
+
+# Debian's Bochs has the debugger built in and stops at its prompt at start
+# and at some events (a triple fault): an rc file full of "c" goes on.
+run_bochs() {
+    yes c | head -n 100 >debugger.rc || true
+    exec timeout -k 5 "$LIMIT" bochs -q -f bochsrc -rc debugger.rc
 }
 
 # ips:   the UART keeps simulated time, so this sets how long a byte takes in
 #        wall time; 5 million give 100 KB/s.
-# sound: Bochs aborts at start ("buffer overflow detected") without dummies.
-# error: ignored, since a guest that loops on one fills the disk.
-# panic: fatal ends Bochs at port 0x8900's "Shutdown"; a panic of the CPU
-#        model is only reported, for it may be what a scenario is about.
-make_bochsrc() {
+# panic: one of the CPU model is only reported, for it may be what a scenario
+#        is about.
+start_bochs() {
     local model log=witness com1=line
     [ -n "$WITNESS" ] || log=/dev/null
     [ "$TRANSPORT" != e9 ] || com1=/dev/null
@@ -253,36 +295,17 @@ make_bochsrc() {
     *-svm) model=ryzen ;;
     *) model=corei7_skylake_x ;;
     esac
-    cat <<EOF
-display_library: rfb, options="timeout=0"
-cpu: model=${CPU:-$model}, count=$CPUS, ips=5000000, reset_on_triple_fault=0
-memory: guest=256, host=256
-romimage: file=/usr/share/ovmf/OVMF.fd, address=0xffe00000
-vgaromimage: file=/usr/share/vgabios/vgabios.bin
-pci: enabled=1, chipset=i440fx
-vga: extension=none, update_freq=1, realtime=0
-clock: sync=none, time0=1704067200
-ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14
-ata0-master: type=disk, path=disk.img, mode=volatile, cylinders=130, heads=16, spt=63
+    make_disk esp
+    make_bochsrc "${CPU:-$model}" 5000000 256 "$CPUS" >bochsrc
+    cat >>bochsrc <<EOF
 com1: enabled=1, mode=file, dev=$com1
 port_e9_hack: enabled=1
-sound: waveoutdrv=dummy, waveindrv=dummy, midioutdrv=dummy
 panic: action=fatal, cpu0=report
-error: action=ignore
-info: action=ignore
 debug: action=ignore${WITNESS:+, cpu0=report}
 log: $log
 EOF
-}
-
-# Debian's Bochs has the debugger built in and stops at its prompt at start
-# and at some events (a triple fault): an rc file full of "c" goes on.
-start_bochs() {
-    make_disk
-    make_bochsrc >bochsrc
-    yes c | head -n 100 >debugger.rc || true
     [ "$TRANSPORT" != e9 ] || exec >line # where Bochs puts port 0xE9's bytes
-    exec timeout -k 5 "$LIMIT" bochs -q -f bochsrc -rc debugger.rc
+    run_bochs
 }
 
 # Bochs's CPU log is megabytes of the firmware's page walks: they are dropped
@@ -346,6 +369,8 @@ boot() {
         ulimit -f $((256 * 1024))
         case $PLATFORM in
         bochs-*) start_bochs ;;
+        kvm-svm) start_nested_qemu ;;
+        kvm-vmx) start_nested_bochs ;;
         *) start_qemu ;;
         esac
     ) </dev/null >"$WORK/words" 2>&1 &
@@ -361,10 +386,10 @@ boot() {
     wait "$viewer" "$filter" || true
 }
 
-# What the emulator itself said, without its banner and its warnings about
-# the CPU features that TCG lacks.
+# What the emulator itself said, or the middle machine on its console, without
+# banners and without warnings about the CPU features that TCG lacks.
 emulator_words() {
-    tr -cd '[:print:]\n' <"$WORK/words" |
+    cat "$WORK/words" "$WORK/middle" 2>/dev/null | tr -cd '[:print:]\n' |
         grep -vE '^ *(=+|Bochs x86 Emu.*|Built from.*|Timestamp:.*)?$|'"\
 TCG doesn't support|^[0-9]{11}i|no bxevent_callback function" |
         tail -n 8 | sed 's/^/    /' || true
