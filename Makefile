@@ -54,7 +54,8 @@ PE_SECTIONS := .text .reloc .rodata .relro .data .guest.text .guest.rodata \
 ELF := $(B)/tollgate.elf
 EFI := $(B)/esp/EFI/BOOT/BOOTX64.EFI
 
-.PHONY: all deps run bench check docs headers format-check lint clean help
+.PHONY: all deps run nested bench check docs headers format-check lint \
+        clean help
 .DELETE_ON_ERROR:
 
 all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the UEFI image
@@ -119,8 +120,14 @@ deps:  ## installs the Debian packages that `run` needs
 	$(Q)tools/deps.sh run $(PLATFORM)
 
 run: deps  ## boots it; PLATFORM=bochs-vmx, ARGS='--scenarios cpuid', ...
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory all $(if $(filter kvm-%,$(PLATFORM)),nested)
 	$(Q)./run-qemu.sh --platform $(PLATFORM) $(ARGS)
+
+nested: $(B)/nested/initramfs.lz4  ## the Linux between, of kvm-svm and kvm-vmx
+
+$(B)/nested/initramfs.lz4: tools/nested/build.sh tools/nested/init.sh
+	$(call say,NESTED,$(@D))
+	$(Q)tools/nested/build.sh $(@D)
 
 bench:  ## what a round trip costs, both vendors side by side
 	$(Q)tools/deps.sh run bochs-vmx
@@ -152,7 +159,7 @@ lint:  ## cppcheck and shellcheck
 	    --enable=warning,portability,performance --suppress=missingInclude \
 	    --suppress=missingIncludeSystem --suppress=comparePointers -I. \
 	    $(SOURCES)
-	$(Q)shellcheck $(wildcard *.sh */*.sh .ci/run)
+	$(Q)shellcheck $(wildcard *.sh */*.sh */*/*.sh .ci/run)
 
 docs: $(B)/tollgate  ## the pages made from the tables
 	$(Q)$< exits --markdown >docs/exits.md

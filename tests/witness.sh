@@ -17,7 +17,8 @@ FUNCTIONS='
         s = tolower(s); sub(/^0x/, "", s); sub(/^0+/, "", s)
         return s == "" ? "0" : s
     }
-    function d(n) { return n < 0 ? "ffffffff" : sprintf("%x", n) }'
+    function d(n) { return n < 0 ? "ffffffff" : sprintf("%x", n) }
+    function refused(code) { return length(code) == 8 && code >= "8" }'
 
 # vmexit(00000072, 0000000000000000, 0000000000000000, 0000000000401002)!
 qemu_svm_exits() {
@@ -39,6 +40,31 @@ bochs_vmx_exits() {
         awk "$FUNCTIONS"' { print d($1), "-", h($2), "-" }'
 }
 
+# The middle kernel's trace (tools/nested/init.sh): each exit that KVM passed on
+# to the hypervisor, and each entry that it refused, by the check that failed.
+#   nested_exit: (kvm.kvm_nested_vmexit_inject) code=0x72 info1=0x0 info2=0x0
+#   kvm_nested_vmenter_failed: svm->asid == 0
+# An entry that KVM refuses itself comes without code and information, one
+# that the CPU refuses comes with them: here all are alike.
+kvm_exits() {
+    awk -F '[ =]+' -v platform="$1" "$FUNCTIONS"'
+        /^nested_exit:/ && !refused(h($4)) {
+            print h($4), "-", h($6), platform == "kvm-vmx" ? "-" : h($8)
+            next
+        }
+        /^nested_exit:|^kvm_nested_vmenter_failed:/ { print "refused - - -" }'
+}
+
+kvm_svm_exits() {
+    kvm_exits kvm-svm
+}
+
+# Its second information word is IDT-vectoring information, the trace's the
+# guest-physical address: left out.
+kvm_vmx_exits() {
+    kvm_exits kvm-vmx
+}
+
 # exit 72 401002 0 0, from the trace; blanks out what this emulator leaves
 # out. Bit 31 of a VMX reason says that the entry failed: Bochs's log has
 # the basic reason only; and an entry that was VMfail (ffff0007, ffff0008) is
@@ -47,16 +73,18 @@ trace_exits() {
     "$TOLLGATE" print --crossings "$1" | awk -v platform="$2" "$FUNCTIONS"'
         $1 == "exit" {
             code = h($2); rip = h($3); info1 = h($4); info2 = h($5)
-            if (platform ~ /^bochs/)
+            if (platform !~ /^qemu/)
                 rip = "-"
-            if (platform ~ /^bochs-vmx/) {
-                if (code ~ /^ffff/)
-                    next
+            if (platform == "bochs-vmx" && code ~ /^ffff/)
+                next
+            if (platform ~ /vmx$/)
                 info2 = "-"
-                if (length(code) == 8)
-                    code = h(substr(code, 5))
-            }
-            print code, rip, info1, info2
+            if (platform == "bochs-vmx" && length(code) == 8)
+                code = h(substr(code, 5))
+            if (platform ~ /^kvm/ && refused(code))
+                print "refused - - -"
+            else
+                print code, rip, info1, info2
         }'
 }
 
@@ -64,7 +92,7 @@ trace_exits() {
 make_lists() {
     local platform=$1 dir=$2
     case $platform in
-    qemu-svm | bochs-svm | bochs-vmx | bochs-vmx-*) ;;
+    qemu-svm | bochs-svm | bochs-vmx | bochs-vmx-* | kvm-svm | kvm-vmx) ;;
     *) echo "no witness on '$platform'" && return 1 ;;
     esac
     case $platform in

@@ -11,6 +11,7 @@ set -eu
 BUILD=(gcc binutils libc6-dev nasm gnu-efi libjansson-dev)
 QEMU=(qemu-system-x86 ovmf)
 BOCHS=(bochs bochsbios vgabios ovmf mtools)
+NESTED=("${QEMU[@]}" lz4) # and what tools/nested/build.sh unpacks
 CHECK=(clang clang-format cppcheck shellcheck libcmocka-dev babeltrace2
     socat)
 
@@ -19,10 +20,14 @@ build) WANTED=("${BUILD[@]}") ;;
 run)
     case ${2:-qemu-svm} in
     bochs-*) WANTED=("${BUILD[@]}" "${BOCHS[@]}") ;;
+    kvm-svm) WANTED=("${BUILD[@]}" "${NESTED[@]}") ;;
+    kvm-vmx) WANTED=("${BUILD[@]}" "${NESTED[@]}" "${BOCHS[@]}") ;;
     *) WANTED=("${BUILD[@]}" "${QEMU[@]}") ;;
     esac
     ;;
-check) WANTED=("${BUILD[@]}" "${QEMU[@]}" "${BOCHS[@]}" "${CHECK[@]}") ;;
+check)
+    WANTED=("${BUILD[@]}" "${NESTED[@]}" "${BOCHS[@]}" "${CHECK[@]}")
+    ;;
 *) echo "usage: tools/deps.sh build|run [PLATFORM]|check" >&2 && exit 2 ;;
 esac
 
