@@ -17,8 +17,9 @@ BOOT := boot/efi_main.c boot/config.c
 HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
       hv/handle_event.c hv/handle_svm.c hv/handle_vmx.c hv/smm.c \
       hv/scenario.c hv/exit.c hv/feature.c hv/insn.c hv/nested.c hv/guest.c \
-      hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c hv/desc.c \
-      hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c hv/ap_code.asm \
+      hv/entry.c hv/bench.c hv/preflight.c hv/dumper.c hv/memory.c \
+      hv/paging.c hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c \
+      hv/ap.c hv/ap_code.asm \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
@@ -54,8 +55,8 @@ PE_SECTIONS := .text .reloc .rodata .relro .data .guest.text .guest.rodata \
 ELF := $(B)/tollgate.elf
 EFI := $(B)/esp/EFI/BOOT/BOOTX64.EFI
 
-.PHONY: all deps run nested bench check docs headers format-check lint \
-        clean help
+.PHONY: all deps run preflight nested bench check docs headers format-check \
+        lint clean help
 .DELETE_ON_ERROR:
 
 all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the UEFI image
@@ -122,6 +123,10 @@ deps:  ## installs the Debian packages that `run` needs
 run: deps  ## boots it; PLATFORM=bochs-vmx, ARGS='--scenarios cpuid', ...
 	$(Q)$(MAKE) --no-print-directory all $(if $(filter kvm-%,$(PLATFORM)),nested)
 	$(Q)./run-qemu.sh --platform $(PLATFORM) $(ARGS)
+
+preflight: deps  ## can a guest run there at all? PLATFORM=...
+	$(Q)$(MAKE) --no-print-directory -s all $(if $(filter kvm-%,$(PLATFORM)),nested)
+	$(Q)./run-qemu.sh --platform $(PLATFORM) --mode preflight $(ARGS)
 
 nested: $(B)/nested/initramfs.lz4  ## the Linux between, of kvm-svm and kvm-vmx
 

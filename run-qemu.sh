@@ -11,7 +11,7 @@ ROOT=$(cd "$(dirname "$0")" && pwd)
 TOLLGATE=$ROOT/build/tollgate
 
 PLATFORM=qemu-svm CPU='' CPUS='' OUT='' LIMIT='' EXPECT=default
-QUIET='' WITNESS=yes TRANSPORT=com1 SETTINGS=''
+QUIET='' WITNESS=yes TRANSPORT=com1 MODE='' SETTINGS=''
 
 usage() {
     cat <<'EOF'
@@ -45,14 +45,15 @@ Boots build/esp on one platform and shows every crossing of the guest.
 Passed on to the image through tollgate.cfg:
   --scenarios A,B      only these scenarios (default: all but demo_*)
   --trace CLASSES      event classes: exit,detail,raw,run or all
-  --mode MODE          conformance or bench
+  --mode MODE          conformance, bench, or preflight: in one line whether
+                       a guest can run there, and if not, why
   --watchdog-ms N      when a guest that does not come back is ended
   --set KEY=VALUE      any key (transport=e9: port 0xE9 instead of COM1), or
                        a line that is wrong on purpose
 
 Leaves in DIR: serial.raw, console.log, trace/, verdict.tap, verdict.json,
-witness.log. Exit status: 0 as expected, 1 a scenario failed, 2 wrong use,
-3 Tollgate's or the environment's fault.
+witness.log. Exit status: 0 as expected, 1 a scenario failed or a preflight
+is not ready, 2 wrong use, 3 Tollgate's or the environment's fault.
 EOF
 }
 
@@ -68,7 +69,10 @@ misuse() {
 
 # setting KEY VALUE: one more line of tollgate.cfg.
 setting() {
-    [ "$1" != transport ] || TRANSPORT=$2
+    case $1 in
+    transport) TRANSPORT=$2 ;;
+    mode) MODE=$2 ;;
+    esac
     SETTINGS+="$1 = $2"$'\n'
 }
 
@@ -317,6 +321,10 @@ filter_witness() {
 # --- the run ----------------------------------------------------------------
 
 prepare() {
+    if [ "$MODE" = preflight ]; then
+        QUIET=yes # one line is the whole answer
+        OUT=${OUT:-$ROOT/build/run/preflight-$PLATFORM}
+    fi
     OUT=${OUT:-$ROOT/build/run/$PLATFORM}
     mkdir -p "$OUT"
     OUT=$(cd "$OUT" && pwd)

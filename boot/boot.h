@@ -16,6 +16,7 @@ enum shutdown_how {
 enum run_mode {
     MODE_CONFORMANCE,
     MODE_BENCH,
+    MODE_PREFLIGHT, /* no scenario: can a guest run here at all? */
 };
 
 /* The order of the scenarios: as their texts stand, backwards, or shuffled. */

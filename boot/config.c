@@ -1,7 +1,7 @@
 /*
  * \tollgate.cfg.
  *
- *   mode         conformance | bench
+ *   mode         conformance | bench | preflight
  *   scenarios    comma-separated names; none: all but the demonstrations
  *   trace        comma-separated event classes, or all
  *   transport    com1 | e9
@@ -32,6 +32,7 @@ struct name {
 static const struct name modes[] = {
     {"conformance", MODE_CONFORMANCE},
     {"bench", MODE_BENCH},
+    {"preflight", MODE_PREFLIGHT},
 };
 
 static const struct name transports[] = {
@@ -115,7 +116,7 @@ static const char *set_mode(struct config *c, struct slice value)
     u32 v;
 
     if (!find(modes, ARRAY_SIZE(modes), value, &v))
-        return "conformance or bench";
+        return "conformance, bench or preflight";
     c->mode = v;
     return NULL;
 }

@@ -163,6 +163,16 @@ bool feature_control(enum feature f, u32 *msr, u8 *bit)
     return true;
 }
 
+enum vendor feature_vendor(enum feature f)
+{
+    const struct source *s = &sources[f < FEATURES ? f : FEAT_NONE];
+
+    if (s->type == SOURCE_MSR)
+        return s->index == MSR_MTRRCAP ? VENDOR_NONE : VENDOR_VMX;
+    return s->index == 0x8000000a || s->index == 0x8000001f ? VENDOR_SVM
+                                                            : VENDOR_NONE;
+}
+
 const char *feature_text(enum feature f, char *buf, size_t size)
 {
     static const char *const registers[] = {"EAX", "EBX", "ECX", "EDX"};
@@ -178,5 +188,40 @@ const char *feature_text(enum feature f, char *buf, size_t size)
     else
         format(buf, size, "%s (CPUID.%Xh:%s[%u])", s->name, s->index,
                registers[s->reg], s->bit);
+    return buf;
+}
+
+/* The vendor's own name goes without saying. */
+static const char *short_name(enum feature f)
+{
+    const char *name = sources[f].name;
+
+    if (!strncmp(name, "VMX_", 4) || !strncmp(name, "SVM_", 4))
+        return name + 4;
+    return name;
+}
+
+const char *caps_text(const struct caps *c, enum vendor vendor, char *buf,
+                      size_t size)
+{
+    u32 all = 0, has = 0, n;
+    const char *what = "";
+    bool list;
+
+    for (u32 f = FEAT_NONE + 1; f < FEATURES; f++) {
+        if (feature_vendor((enum feature)f) != vendor)
+            continue;
+        all++;
+        has += caps_has(c, (enum feature)f);
+    }
+    list = has <= all / 2; /* what is there, else what is missing */
+    if (has && has < all)
+        what = list ? ":" : ", without";
+    n = (u32)format(buf, size, "%u of %u features%s", has, all, what);
+    for (u32 f = FEAT_NONE + 1; *what && f < FEATURES && n < size; f++)
+        if (feature_vendor((enum feature)f) == vendor &&
+            caps_has(c, (enum feature)f) == list)
+            n += (u32)format(buf + n, size - n, " %s",
+                             short_name((enum feature)f));
     return buf;
 }

@@ -19,9 +19,12 @@ enum vendor {
     VENDOR_SVM,
 };
 
+#define FEATURE_WORDS 3
+_Static_assert(FEATURES <= FEATURE_WORDS * 64, "the preflight event has 3");
+
 struct caps {
-    u64 has[(FEATURES + 63) / 64]; /* bit n: enum feature n */
-    char cpu[49];                  /* CPUID Fn8000_0002..4 brand string */
+    u64 has[FEATURE_WORDS]; /* bit n: enum feature n */
+    char cpu[49];           /* CPUID Fn8000_0002..4 brand string */
 };
 
 /* Where caps_gather() reads: the CPU, or a test's pretence of one. */
@@ -44,8 +47,16 @@ static inline bool caps_has(const struct caps *c, enum feature f)
  * and the control's bit. */
 bool feature_control(enum feature f, u32 *msr, u8 *bit);
 
+/* Whose extension the feature belongs to; VENDOR_NONE: it is the CPU's. */
+enum vendor feature_vendor(enum feature f);
+
 /* "SVM_NRIPS (CPUID.8000000Ah:EDX[3])": how a skip names what is missing.
  * Writes at most size bytes, NUL included; returns buf. */
 const char *feature_text(enum feature f, char *buf, size_t size);
+
+/* What this CPU has of a vendor's extension, by what is shorter to say:
+ * "3 of 25 features: NP NRIPS VGIF", "61 of 84 features, without PML SPP". */
+const char *caps_text(const struct caps *c, enum vendor vendor, char *buf,
+                      size_t size);
 
 #endif

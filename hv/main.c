@@ -8,8 +8,10 @@
 #include "hv/desc.h"
 #include "hv/dumper.h"
 #include "hv/fault.h"
+#include "hv/format.h"
 #include "hv/memory.h"
 #include "hv/paging.h"
+#include "hv/preflight.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
 #include "hv/shutdown.h"
@@ -26,50 +28,79 @@ static void banner(const struct boot_info *bi)
           bi->image, bi->arena_size / 1024, bi->arena, bi->tsc_hz / 1000);
 }
 
-/* The CPU decides which back end; the run ends here when none can. */
-static const struct hv_ops *bring_up(void)
+/* The CPU decides which back end. NULL, or why none can run here. */
+static const char *bring_up(const struct hv_ops **ops)
 {
-    const struct hv_ops *ops = NULL;
+    static char none[160];
     const char *wrong;
 
     caps_gather(&caps);
     exit_tables_init(); /* enable() looks kinds up */
     if (caps_has(&caps, FEAT_VMX))
-        ops = &vmx_ops;
+        *ops = &vmx_ops;
     else if (caps_has(&caps, FEAT_SVM))
-        ops = &svm_ops;
-    if (!ops)
-        panic("%s offers neither VT-x (CPUID.1:ECX[5]) nor AMD-V (CPUID "
-              "Fn8000_0001_ECX[2]): use a CPU or a CPU model that does\n",
-              caps.cpu);
-    wrong = ops->probe(&caps);
+        *ops = &svm_ops;
+    if (!*ops) {
+        format(none, sizeof(none),
+               "%s offers neither VT-x (CPUID.1:ECX[5]) nor AMD-V (CPUID "
+               "Fn8000_0001_ECX[2]): use a CPU or a CPU model that does",
+               caps.cpu);
+        return none;
+    }
+    wrong = (*ops)->probe(&caps);
     if (!wrong)
-        wrong = ops->enable(&caps);
-    if (wrong)
-        panic("%s\n", wrong);
-    print("%s on %s\n", ops->name, caps.cpu);
-    return ops;
+        wrong = (*ops)->enable(&caps);
+    if (!wrong)
+        print("%s on %s\n", (*ops)->name, caps.cpu);
+    return wrong;
+}
+
+/* What run_begin says of the run: a mode, or the scenarios by name. */
+static const char *selection(const struct config *config)
+{
+    switch (config->mode) {
+    case MODE_BENCH:
+        return "bench";
+    case MODE_PREFLIGHT:
+        return "preflight";
+    default:
+        return config->scenarios;
+    }
+}
+
+static enum run_status run_scenarios(const struct config *config)
+{
+    switch (scenarios_run(&vcpu, &caps, config)) {
+    case VERDICT_ERROR:
+        return RUN_ERROR;
+    case VERDICT_FAIL:
+        return RUN_FAIL;
+    default:
+        return RUN_OK;
+    }
 }
 
 static enum run_status work(const struct boot_info *bi)
 {
     const struct config *config = &bi->config;
-    enum verdict worst;
+    const struct hv_ops *ops = NULL;
+    const char *wrong = bring_up(&ops);
 
-    vcpu.ops = bring_up();
+    if (wrong && config->mode != MODE_PREFLIGHT)
+        panic("%s\n", wrong);
+    vcpu.ops = ops;
     watchdog_set(config->watchdog_ms, bi->tsc_hz);
-    dumper_init(bi, vcpu.ring, vcpu.ops->name, caps.cpu);
+    dumper_init(bi, vcpu.ring, ops ? ops->name : "none", caps.cpu);
     ring_tick(vcpu.ring, rdtsc());
-    trace_run_begin(vcpu.ring, (u8)vcpu.ops->vendor, caps.cpu, bi->tsc_hz,
-                    config->mode == MODE_BENCH ? "bench" : config->scenarios);
+    trace_run_begin(vcpu.ring, (u8)(ops ? ops->vendor : VENDOR_NONE), caps.cpu,
+                    bi->tsc_hz, selection(config));
+    if (config->mode == MODE_PREFLIGHT)
+        return preflight_run(&vcpu, &caps, wrong);
     if (config->mode == MODE_BENCH) {
         bench_run(&vcpu);
         return RUN_OK;
     }
-    worst = scenarios_run(&vcpu, &caps, config);
-    return worst == VERDICT_ERROR  ? RUN_ERROR
-           : worst == VERDICT_FAIL ? RUN_FAIL
-                                   : RUN_OK;
+    return run_scenarios(config);
 }
 
 /* On our own stack from here on, the firmware's is no longer mapped. */

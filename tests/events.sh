@@ -57,4 +57,6 @@ reached VMX "on a fault" $RUN/faults/all-bochs-vmx
 reached SVM "on a fault" $RUN/faults/{hang,fail,host-fault}
 reached VMX benchmark $RUN/bench-bochs-vmx
 reached SVM benchmark $RUN/bench-bochs-svm
+reached VMX preflight $RUN/faults/preflight-vmx
+reached SVM preflight $RUN/faults/preflight-svm
 finish

@@ -44,6 +44,29 @@ in_the_guest() {
         "offers neither VT-x" run no-svm --cpu qemu64,-svm
 }
 
+# Answers of a preflight: each is one line, and no scenario has run.
+before_flight() {
+    local svm="ready: SVM on AMD EPYC Processor, a first VM entry works; "
+    local vmx="features, without 32BIT"
+    wants "preflight: ready on AMD-V" 0 "qemu-svm: $svm" \
+        run preflight-svm --mode preflight
+    wants "... in one line" 0 "" one_line preflight-svm
+    wants "... and in JSON" 0 'features: NP"' \
+        cat build/run/faults/preflight-svm/verdict.json
+    wants "preflight: ready on VT-x" 0 "$vmx" \
+        run preflight-vmx --mode preflight --platform bochs-vmx
+    wants "preflight: absent" 1 \
+        "qemu-svm: not ready: QEMU Virtual CPU version 2.5+ offers neither" \
+        run preflight-absent --mode preflight --cpu qemu64,-svm
+    wants "preflight: too little is there" 1 \
+        "not ready: AMD-V here lacks nested paging" \
+        run preflight-little --mode preflight --cpu EPYC,+svm,-npt
+}
+
+one_line() {
+    [ "$(again "$1" | wc -l)" = 1 ]
+}
+
 in_the_configuration() {
     wants "a bad configuration line is named" 3 "tollgate.cfg line" \
         run bad-line --set watchdog_ms=soon
@@ -84,5 +107,6 @@ around_it() {
 around_it
 in_the_configuration
 in_the_guest
+before_flight
 on_the_line
 finish

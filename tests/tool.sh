@@ -162,6 +162,21 @@ reporting() {
     fi
 }
 
+preflight() {
+    local svm="synthetic: ready: SVM on Synthetic CPU, a first VM entry works"
+    wants "a preflight is one line" 0 "$svm; 2 of " \
+        "$TOLLGATE" verdict --platform synthetic --json "$SCRATCH/json" \
+        --tap "$SCRATCH/tap" "$(stream preflight svm)"
+    wants "... one test in TAP" 0 "ok 1 - preflight" cat "$SCRATCH/tap"
+    wants "... in JSON with the features" 0 \
+        ' features: NP NRIPS"' cat "$SCRATCH/json"
+    wants "one that is not ready says why" 1 "not ready: locked; 2 of" \
+        "$TOLLGATE" verdict "$(stream preflight fail svm)"
+    echo 'cpuid pass' >"$SCRATCH/expect"
+    wants "no list of scenarios is held against it" 0 "ready:" \
+        "$TOLLGATE" verdict --expect "$SCRATCH/expect" "$(stream preflight svm)"
+}
+
 # What is intact is decoded, what is not is placed and counted.
 damage() {
     local good size cut=$SCRATCH/cut flipped=$SCRATCH/flipped
@@ -222,6 +237,7 @@ live
 recording
 judging
 reporting
+preflight
 damage
 usage
 finish

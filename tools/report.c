@@ -100,10 +100,31 @@ static void table_summary(FILE *f, const struct report *r)
     fprintf(f, "\n");
 }
 
+/* The whole answer, on one line. */
+static void preflight_line(FILE *f, const struct report *r)
+{
+    const struct preflight *p = &r->run->preflight;
+    const char *vendor = schema_value_name(STYLE_vendor, p->vendor);
+    char text[2048];
+
+    if (p->verdict == VERDICT_PASS)
+        fprintf(f, "%s: ready: %s on %s, a first VM entry works", r->platform,
+                vendor ? vendor : "?", r->run->cpu ? r->run->cpu : "?");
+    else
+        fprintf(f, "%s: not ready: %s", r->platform, p->reason);
+    if (p->vendor == VENDOR_VMX || p->vendor == VENDOR_SVM)
+        fprintf(f, "; %s", caps_text(&p->caps, p->vendor, text, sizeof(text)));
+    fputc('\n', f);
+}
+
 void report_table(FILE *f, const struct report *r)
 {
     const struct run *run = r->run;
 
+    if (run->preflight.seen && !r->error) {
+        preflight_line(f, r);
+        return;
+    }
     if (run->begun)
         fprintf(f, "%s: %s on %s\n\n", r->platform,
                 schema_value_name(STYLE_vendor, run->vendor) ?: "?", run->cpu);
@@ -160,6 +181,13 @@ static void tap_scenario(FILE *f, u32 number, const struct scenario *s)
     put_lines(f, "# ", s->failures);
 }
 
+static void tap_preflight(FILE *f, u32 number, const struct preflight *p)
+{
+    fprintf(f, "%sok %u - preflight\n",
+            p->verdict == VERDICT_PASS ? "" : "not ", number);
+    put_lines(f, "# ", p->reason);
+}
+
 void report_tap(FILE *f, const struct report *r)
 {
     u32 counts[VERDICT_COUNT];
@@ -168,7 +196,10 @@ void report_tap(FILE *f, const struct report *r)
 
     report_counts(r, counts);
     fprintf(f, "TAP version 13\n1..%u\n",
-            r->run->count + counts[VERDICT_NOT_COVERED]);
+            r->run->count + counts[VERDICT_NOT_COVERED] +
+                r->run->preflight.seen);
+    if (r->run->preflight.seen)
+        tap_preflight(f, ++number, &r->run->preflight);
     for (u32 i = 0; i < r->run->count; i++)
         tap_scenario(f, ++number, &r->run->scenarios[i]);
     for (u32 i = 0; r->coverage && i < r->coverage->gap_count; i++) {

@@ -4,6 +4,9 @@
  *   {"platform", "vendor", "scenarios": [{"name", "kind", "code", "verdict",
  *    "reason", "checks"}], "summary": {...}}
  *
+ * A preflight has no scenarios, but "preflight": {"verdict", "reason",
+ * "features"}: what the CPU has of its extension, in words.
+ *
  * An ERROR is verdict "fail" with "error": true; the summary counts it among
  * the fails, and once more as "error".
  */
@@ -72,14 +75,26 @@ static json_t *summary(const struct report *r)
     return s;
 }
 
+static json_t *preflight(const struct preflight *p)
+{
+    char text[2048];
+
+    return json_pack("{s:s, s:s, s:s}", "verdict", verdict_name(p->verdict),
+                     "reason", p->reason, "features",
+                     caps_text(&p->caps, p->vendor, text, sizeof(text)));
+}
+
 bool report_json(FILE *f, const struct report *r)
 {
     const char *vendor = schema_value_name(STYLE_vendor, r->run->vendor);
     json_t *root = json_pack("{s:s, s:s, s:o, s:o}", "platform", r->platform,
                              "vendor", vendor ? vendor : "none", "scenarios",
                              scenarios(r), "summary", summary(r));
-    bool good = root && json_dumpf(root, f, JSON_INDENT(2)) == 0;
+    bool good;
 
+    if (r->run->preflight.seen)
+        json_object_set_new(root, "preflight", preflight(&r->run->preflight));
+    good = root && json_dumpf(root, f, JSON_INDENT(2)) == 0;
     fputc('\n', f);
     json_decref(root);
     return good;

@@ -37,6 +37,7 @@ void run_free(struct run *r)
         free(r->scenarios[i].mismatch);
     }
     free(r->scenarios);
+    free(r->preflight.reason);
     free(r->cpu);
     free(r->selection);
     free(r->last_event);
@@ -112,6 +113,18 @@ static void on_scenario_end(struct run *r, const struct event_view *e)
     r->open = false;
 }
 
+static void on_preflight(struct run *r, const struct event_view *e)
+{
+    struct preflight *p = &r->preflight;
+
+    p->seen = true;
+    p->vendor = (u8)e->value[0];
+    p->verdict = (u8)e->value[1];
+    for (u32 i = 0; i < FEATURE_WORDS; i++)
+        p->caps.has[i] = e->value[2 + i];
+    replace(&p->reason, "%s", e->text[5]);
+}
+
 void run_event(struct run *r, const struct event_view *e)
 {
     char *text = event_text(e);
@@ -133,6 +146,9 @@ void run_event(struct run *r, const struct event_view *e)
     case TRACE_ID_check_failed:
         if (r->count)
             replace(&last(r)->failures, "%s%s\n", last(r)->failures, text);
+        break;
+    case TRACE_ID_preflight:
+        on_preflight(r, e);
         break;
     case TRACE_ID_host_fault:
         r->host_faults++;

@@ -2,6 +2,7 @@
 #ifndef TOOLS_RUN_H
 #define TOOLS_RUN_H
 
+#include "hv/feature.h"
 #include "tools/decode.h"
 
 struct scenario {
@@ -17,6 +18,15 @@ struct scenario {
     bool not_run;   /* only the list of expected verdicts knows it */
 };
 
+/* The answer of a preflight, which runs no scenario. */
+struct preflight {
+    bool seen;
+    u8 vendor;  /* enum vendor */
+    u8 verdict; /* enum verdict */
+    struct caps caps;
+    char *reason; /* why a guest cannot run, "": it can */
+};
+
 struct run {
     bool begun, ended;
     u8 vendor; /* enum vendor */
@@ -25,6 +35,7 @@ struct run {
     struct scenario *scenarios;
     u32 count;
     bool open; /* the last scenario has not ended */
+    struct preflight preflight;
     u32 host_faults;
     char *last_event; /* what the last event said */
     char *mismatch;   /* as a scenario's */

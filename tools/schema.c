@@ -87,7 +87,8 @@ static void print_fields(const struct schema_event *e)
 
 static void print_event_row(const struct schema_event *e)
 {
-    static const char *const when[] = {"always", "on a fault", "benchmark"};
+    static const char *const when[] = {"always", "on a fault", "benchmark",
+                                       "preflight"};
 
     printf("| %u | `hvm:%s` | %s | ", e->id, e->name,
            schema_class_name(e->class));

@@ -13,7 +13,7 @@ static const char help[] =
     "\n"
     "Judges a run by what its scenarios report: prints a table, and its exit\n"
     "status is the run's. A complete run also lists the exits that have no\n"
-    "scenario yet.\n"
+    "scenario yet. A preflight is one line: ready, or why not.\n"
     "\n"
     "  --expect FILE     compare with a list of verdicts: in each line the\n"
     "                    scenario, pass, skip, fail or known-deviation, and\n"
@@ -25,8 +25,9 @@ static const char help[] =
     "  --help            this text\n"
     "\n"
     "Exit status: 0 all as expected; 1 a scenario failed, or differs from the\n"
-    "list; 2 wrong use or unreadable input; 3 an error of Tollgate's or of\n"
-    "the environment (a host fault, a damaged stream, one without an end).\n";
+    "list, or a preflight is not ready; 2 wrong use or unreadable input; 3 an\n"
+    "error of Tollgate's or of the environment (a host fault, a damaged\n"
+    "stream, one without an end).\n";
 
 enum { OPT_EXPECT = 256, OPT_PLATFORM, OPT_JSON, OPT_TAP, OPT_VERBOSE };
 static const struct option options[] = {
@@ -94,6 +95,8 @@ static int run_status(const struct run *r)
 {
     int status = STATUS_OK;
 
+    if (r->preflight.seen)
+        return r->preflight.verdict == VERDICT_PASS ? STATUS_OK : STATUS_FAIL;
     for (u32 i = 0; i < r->count; i++) {
         const struct scenario *s = &r->scenarios[i];
 
@@ -139,7 +142,7 @@ static int judge(struct judge *j, struct expect *x,
     int status;
 
     run_end(&j->run);
-    if (x)
+    if (x && !j->run.preflight.seen)
         expect_apply(x, &j->run);
     coverage_find(&coverage, &j->run);
     if (run_complete(&j->run))

@@ -35,6 +35,7 @@ enum schema_when {
     WHEN_ALWAYS,
     WHEN_FAULT,
     WHEN_BENCH,
+    WHEN_PREFLIGHT,
 };
 
 struct schema_field {

@@ -400,6 +400,30 @@ static void texts_name_the_bit(void **state)
     assert_string_equal(feature_text(FEAT_SVM_NRIPS, text, 10), "SVM_NRIPS");
 }
 
+static void short_texts_say_what_is_shorter(void **state)
+{
+    struct caps caps = {0};
+    char text[1024], nothing[64];
+
+    (void)state;
+    caps_text(&caps, VENDOR_SVM, nothing, sizeof(nothing));
+    assert_non_null(strstr(nothing, "0 of "));
+    assert_null(strchr(nothing, ':'));
+    caps.has[FEAT_SVM_NP / 64] |= BIT(FEAT_SVM_NP % 64);
+    caps.has[FEAT_SEV / 64] |= BIT(FEAT_SEV % 64);
+    caps.has[FEAT_MONITOR / 64] |= BIT(FEAT_MONITOR % 64); /* nobody's own */
+    caps_text(&caps, VENDOR_SVM, text, sizeof(text));
+    assert_non_null(strstr(text, "2 of "));
+    assert_non_null(strstr(text, " features: NP SEV"));
+    memset(caps.has, 0xff, sizeof(caps.has));
+    caps.has[FEAT_VMX_PML / 64] &= ~BIT(FEAT_VMX_PML % 64);
+    caps_text(&caps, VENDOR_VMX, text, sizeof(text));
+    assert_non_null(strstr(text, " features, without PML"));
+    assert_null(strstr(text, "EPT"));
+    caps_text(&caps, VENDOR_VMX, text, 20); /* stops at the end */
+    assert_int_equal(strlen(text), 19);
+}
+
 /* No two features have the same source: one of them would be a slip. */
 static void sources_are_unique(void **state)
 {
@@ -429,6 +453,7 @@ int main(void)
         cmocka_unit_test(each_msr_needs_its_control),
         cmocka_unit_test(subleaves_have_a_limit),
         cmocka_unit_test(texts_name_the_bit),
+        cmocka_unit_test(short_texts_say_what_is_shorter),
         cmocka_unit_test(sources_are_unique),
     };
 

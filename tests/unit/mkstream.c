@@ -9,6 +9,7 @@
  *   fault        the hypervisor faults in the scenario "two"
  *   noraw        the trace mask leaves out class raw
  *   discard      the ring is too small for all events
+ *   preflight    no scenario: a preflight that is ready; with fail: not
  *   twice        the machine starts again in the middle of the run
  */
 #include <stdio.h>
@@ -120,13 +121,35 @@ static void start(void)
     tick(0);
     trace_run_begin(&ring, has("svm") ? VENDOR_SVM : VENDOR_VMX,
                     "Synthetic CPU", 1000000000,
-                    has("select") ? "one,two" : "");
+                    has("preflight") ? "preflight"
+                    : has("select")  ? "one,two"
+                                     : "");
+}
+
+/* Of AMD-V: nested paging and nRIP save. */
+static void preflight(void)
+{
+    u64 has_both[FEATURE_WORDS] = {0};
+
+    has_both[FEAT_SVM_NP / 64] |= BIT(FEAT_SVM_NP % 64);
+    has_both[FEAT_SVM_NRIPS / 64] |= BIT(FEAT_SVM_NRIPS % 64);
+    start();
+    tick(10);
+    trace_preflight(&ring, VENDOR_SVM,
+                    has("fail") ? VERDICT_FAIL : VERDICT_PASS, has_both[0],
+                    has_both[1], has_both[2], has("fail") ? "locked" : "");
+    trace_run_end(&ring, 0);
+    dump_drain(&dump, &ring, now);
 }
 
 int main(int argc, char **argv)
 {
     (void)argc;
     words = argv + 1;
+    if (has("preflight")) {
+        preflight();
+        return 0;
+    }
     start();
     scenario("one", 100, false);
     if (has("twice"))

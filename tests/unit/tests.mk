@@ -44,7 +44,7 @@ stream_test := trace/wire.c tools/stream.c tools/text.c tools/wire_rx.c \
         tools/command.c
 verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
         tools/run.c tools/expect.c tools/coverage.c tools/report.c \
-        tools/command.c hv/exit.c hv/format.c
+        tools/command.c hv/exit.c hv/feature.c hv/format.c
 UNIT := config_test exit_test feature_test format_test insn_test \
         scenario_test svm_test schema_test ring_test wire_test dump_test decode_test \
         text_test stream_test verdict_test vmx_rules_test svm_rules_test
