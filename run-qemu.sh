@@ -52,7 +52,7 @@ Passed on to the image through tollgate.cfg:
                        a line that is wrong on purpose
 
 Leaves in DIR: serial.raw, console.log, trace/, verdict.tap, verdict.json,
-witness.log. Exit status: 0 as expected, 1 a scenario failed or a preflight
+verdict.xml (JUnit), witness.log. Exit status: 0 as expected, 1 a scenario failed or a preflight
 is not ready, 2 wrong use, 3 Tollgate's or the environment's fault.
 EOF
 }
@@ -329,7 +329,7 @@ prepare() {
     mkdir -p "$OUT"
     OUT=$(cd "$OUT" && pwd)
     (cd "$OUT" && rm -rf serial.raw console.log trace verdict.tap \
-        verdict.json witness.log)
+        verdict.json verdict.xml witness.log)
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX")
     trap cleanup EXIT
     trap 'exit 130' INT TERM
@@ -412,7 +412,7 @@ last_line() {
 # crashed, is an error whatever the stream says.
 report() {
     local args=(--platform "$PLATFORM" --json "$OUT/verdict.json"
-        --tap "$OUT/verdict.tap") verdict=0 words
+        --tap "$OUT/verdict.tap" --junit "$OUT/verdict.xml") verdict=0 words
     "$TOLLGATE" record -o "$OUT/trace" --console "$OUT/console.log" \
         "$OUT/serial.raw" || true
     [ -z "$EXPECT" ] || args+=(--expect "$EXPECT")

@@ -33,12 +33,12 @@ verdicts() {
 files() {
     (cd "$DIR" && ls -A) >"$SCRATCH/files" 2>&1 || true
     printf '%s\n' console.log serial.raw trace verdict.json verdict.tap \
-        witness.log >"$SCRATCH/wanted"
+        verdict.xml witness.log >"$SCRATCH/wanted"
     if cmp -s "$SCRATCH/files" "$SCRATCH/wanted"; then
-        ok "the run leaves its six files"
+        ok "the run leaves its seven files"
     else
         diff "$SCRATCH/wanted" "$SCRATCH/files" |
-            not_ok "the run leaves its six files"
+            not_ok "the run leaves its seven files"
     fi
 }
 

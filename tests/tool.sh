@@ -162,6 +162,33 @@ reporting() {
     fi
 }
 
+# xml TEXT XPATH: what the path selects in the JUnit file.
+xml() {
+    [ "$(xmllint --xpath "string($2)" "$SCRATCH/xml")" = "$1" ]
+}
+
+junit() {
+    "$TOLLGATE" verdict --platform synthetic --junit "$SCRATCH/xml" \
+        "$(stream fail svm)" >/dev/null 2>&1 || true
+    wants "JUnit is well-formed XML" 0 "" xmllint --noout "$SCRATCH/xml"
+    wants "JUnit has the run" 0 "" xml synthetic /testsuites/testsuite/@name
+    wants "JUnit counts what it has" 0 "" xml true \
+        "//testsuite/@tests = count(//testcase) and //testsuite/@failures =
+        count(//failure) and //testsuite/@skipped = count(//skipped)"
+    wants "JUnit has the failure" 0 "" xml "1 of the checks failed" \
+        "//testcase[@name = 'two']/failure/@message"
+    wants "JUnit has each failed check" 0 "" xml true \
+        "contains(//testcase[@name = 'two']/failure, 'rip: want 0x1000')"
+    wants "JUnit has the skip" 0 "" xml "VMX_HLT is missing" \
+        "//testcase[@name = 'three']/skipped/@message"
+    wants "JUnit has what is not covered" 0 "" xml "not covered" \
+        "//testcase[@name = 'CR_READ(5)']/skipped"
+    "$TOLLGATE" verdict --junit "$SCRATCH/xml" "$(stream noend)" \
+        >/dev/null 2>&1 || true
+    wants "JUnit has an error of the run" 0 "" xml true \
+        "contains(//testcase[@name = 'the run']/error/@message, 'ended before')"
+}
+
 preflight() {
     local svm="synthetic: ready: SVM on Synthetic CPU, a first VM entry works"
     wants "a preflight is one line" 0 "$svm; 2 of " \
@@ -237,6 +264,7 @@ live
 recording
 judging
 reporting
+junit
 preflight
 damage
 usage

@@ -8,12 +8,12 @@
 # it is one dpkg-query.
 set -eu
 
-BUILD=(gcc binutils libc6-dev nasm gnu-efi libjansson-dev)
+BUILD=(gcc binutils libc6-dev nasm gnu-efi libjansson-dev libxml2-dev)
 QEMU=(qemu-system-x86 ovmf)
 BOCHS=(bochs bochsbios vgabios ovmf mtools)
 NESTED=("${QEMU[@]}" lz4) # and what tools/nested/build.sh unpacks
 CHECK=(clang clang-format cppcheck shellcheck libcmocka-dev babeltrace2
-    socat)
+    libxml2-utils socat)
 
 case ${1:-run} in
 build) WANTED=("${BUILD[@]}") ;;

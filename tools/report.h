@@ -1,4 +1,4 @@
-/* A judged run in its three forms: table, JSON, TAP. */
+/* A judged run in its forms: table, JSON, TAP, JUnit XML. */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
@@ -23,6 +23,9 @@ void report_tap(FILE *f, const struct report *r);
 
 /* False: cannot be written. */
 bool report_json(FILE *f, const struct report *r);
+
+/* The same. */
+bool report_junit(FILE *f, const struct report *r);
 
 /* Scenarios (and codes not covered) by verdict; not_run ones do not count. */
 void report_counts(const struct report *r, u32 counts[]);

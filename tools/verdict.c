@@ -21,6 +21,7 @@ static const char help[] =
     "  --platform NAME   the platform's name in the outputs\n"
     "  --json FILE       the verdicts as JSON\n"
     "  --tap FILE        the verdicts as TAP version 13\n"
+    "  --junit FILE      the verdicts as JUnit XML\n"
     "  --verbose         every failed check, every code not covered\n"
     "  --help            this text\n"
     "\n"
@@ -29,19 +30,27 @@ static const char help[] =
     "error of Tollgate's or of the environment (a host fault, a damaged\n"
     "stream, one without an end).\n";
 
-enum { OPT_EXPECT = 256, OPT_PLATFORM, OPT_JSON, OPT_TAP, OPT_VERBOSE };
+enum {
+    OPT_EXPECT = 256,
+    OPT_PLATFORM,
+    OPT_JSON,
+    OPT_TAP,
+    OPT_JUNIT,
+    OPT_VERBOSE
+};
 static const struct option options[] = {
     {"expect", required_argument, NULL, OPT_EXPECT},
     {"platform", required_argument, NULL, OPT_PLATFORM},
     {"json", required_argument, NULL, OPT_JSON},
     {"tap", required_argument, NULL, OPT_TAP},
+    {"junit", required_argument, NULL, OPT_JUNIT},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 struct judge {
-    const char *expect_name, *platform, *json, *tap;
+    const char *expect_name, *platform, *json, *tap, *junit;
     bool verbose;
     struct run run;
     bool restarted; /* a run before this one had not ended */
@@ -154,6 +163,8 @@ static int judge(struct judge *j, struct expect *x,
         written = write_file(j->json, &report, report_json);
     if (j->tap)
         written = write_file(j->tap, &report, write_tap) && written;
+    if (j->junit)
+        written = write_file(j->junit, &report, report_junit) && written;
     status = error ? STATUS_ERROR : run_status(&j->run);
     coverage_free(&coverage);
     free(error);
@@ -190,6 +201,9 @@ static bool parse(struct judge *j, int argc, char **argv, int *status)
             break;
         case OPT_TAP:
             j->tap = optarg;
+            break;
+        case OPT_JUNIT:
+            j->junit = optarg;
             break;
         case OPT_VERBOSE:
             j->verbose = true;

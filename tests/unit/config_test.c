@@ -81,8 +81,8 @@ static void bad_lines(void **state)
 {
     (void)state;
     refuses("mode = bench\nmode = fast\n",
-            "tollgate.cfg line 2: \"mode = fast\": allowed is conformance or "
-            "bench");
+            "tollgate.cfg line 2: \"mode = fast\": allowed is conformance, "
+            "bench or preflight");
     refuses("\n\nhello\n",
             "tollgate.cfg line 3: \"hello\": allowed is key = value");
     refuses(

@@ -2,17 +2,21 @@
 # Included by the root Makefile, from which B, CC, CFLAGS_HOST, Q and say are.
 
 TOOL := tollgate command print record verdict schema exits conformance \
-        reader render stream text wire_rx decode run expect coverage report report_json
+        reader render stream text wire_rx decode run expect coverage report report_json \
+        report_junit
 TOOL_SRC := $(TOOL:%=tools/%.c) trace/schema.c trace/metadata.c trace/wire.c \
         hv/format.c hv/exit.c hv/feature.c
 TOOL_OBJ := $(TOOL_SRC:%.c=$(B)/host/%.o)
+
+XML_INC ?= /usr/include/libxml2
 
 all: $(B)/tollgate  ## and the host tool
 
 $(B)/tollgate: $(TOOL_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS_HOST) $^ -ljansson -o $@
+	$(Q)$(CC) $(CFLAGS_HOST) $^ -ljansson -lxml2 -o $@
 
+$(B)/host/tools/report_junit.o: CFLAGS_HOST += -isystem $(XML_INC)
 $(B)/host/%.o: %.c Makefile tests/unit/tests.mk
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
