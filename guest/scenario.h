@@ -187,6 +187,7 @@ struct scenario {
     u8 probe;             /* nested ACCESS_* of the probe page */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
+    bool timer;           /* with rule: the preemption timer stays as it was */
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
     u16 use[MAX_NEEDS];   /* needed as well, and switched on */
     const char *(*lacks)(struct vcpu *v); /* or what the machine lacks; NULL */

@@ -120,10 +120,12 @@ void entry_run_twice(struct vcpu *v)
     bool refused;
 
     vcpu_run(v);
+    if (v->stop == STOP_TIMEOUT)
+        v->run->strays = 0; /* they were the watchdog's */
     refused = is_refusal(v->exit.kind);
     if (refused)
         guest_check(v, "fields that the failed entry changed", 0,
-                    checks_of(v)->changed(v));
+                    checks_of(v)->changed(v, v->run->scenario->timer));
     checks_of(v)->mend(v, n, !refused);
     check_only(v, "rule that the mended state breaks", checks_of(v)->count);
     v->regs.gpr[R15] = GUEST_GPA(guest_done);

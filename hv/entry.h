@@ -42,8 +42,9 @@ struct entry_checks {
     void (*mend)(struct vcpu *v, u32 n, bool all);
 
     /* How many fields of the state, as look() found it, a refused entry has
-     * changed; 0 where the manual does not say. */
-    u32 (*changed)(struct vcpu *v);
+     * changed; 0 where the manual does not say. timer: count VT-x's
+     * preemption timer, too. */
+    u32 (*changed)(struct vcpu *v, bool timer);
 };
 
 #define ENTRY_OPINIONS 4

@@ -4,7 +4,7 @@
  * is refused in the manual's way, by the CPU and by the rule's predicate; the
  * same state with that one field mended is entered, and the guest runs.
  */
-/* clang-format off: the guest's code and what must be seen keep their shape */
+/* clang-format off */
 #include "guest/scenario.h"
 #include "hv/entry.h"
 
@@ -48,6 +48,14 @@ enum {
                 .expect = {{FAILS_##outcome, .any_rip = true}});
 #define ONLY(...)
 #include "hv/vmx/rules.def"
+
+/* The watchdog's preemption timer is on in all of these. Whether a refused
+ * entry leaves it alone stands here and not in each of them. */
+SCENARIO_AS(entry_keeps_timer, entry, EXIT_ENTRY_INVALID,
+            .vendor = VENDOR_VMX, .needs = {FEAT_VMX_EXIT_SAVE_TIMER},
+            .rule = VMX_RULE_rflags_vm + 1, .timer = true,
+            .before = entry_spoil,
+            .expect = {{FAILS_GUEST, .any_rip = true}});
 
 #define RULE(id, section, gate, ...)                                           \
     SCENARIO_AS(vmrun_##id, entry, EXIT_ENTRY_INVALID, .vendor = VENDOR_SVM,   \

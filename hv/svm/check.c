@@ -84,8 +84,9 @@ static void mend(struct vcpu *v, u32 n, bool all)
     v->regs.gpr[RAX] = content_rax;
 }
 
-static u32 changed(struct vcpu *v)
+static u32 changed(struct vcpu *v, bool timer)
 {
+    (void)timer;
     (void)v;
     return 0;
 }

@@ -163,15 +163,15 @@ static void mend(struct vcpu *v, u32 n, bool all)
 }
 
 /* An entry that fails writes read-only fields alone (SDM 27.8, 31.2). */
-static u32 changed(struct vcpu *v)
+static u32 changed(struct vcpu *v, bool timer)
 {
     u32 count = 0;
     u64 now;
 
     (void)v;
     for (u32 n = 0; n < VMCS_FIELDS; n++)
-        if (!read_only(n) && vmread_checked(encodings[n], &now) &&
-            now != state.f[n])
+        if (!read_only(n) && (timer || n != INDEX_PREEMPTION_TIMER) &&
+            vmread_checked(encodings[n], &now) && now != state.f[n])
             count++;
     return count;
 }
