@@ -40,19 +40,27 @@ bochs_vmx_exits() {
         awk "$FUNCTIONS"' { print d($1), "-", h($2), "-" }'
 }
 
-# The middle kernel's trace (tools/nested/init.sh): each exit that KVM passed on
-# to the hypervisor, and each entry that it refused, by the check that failed.
-#   nested_exit: (kvm.kvm_nested_vmexit_inject) code=0x72 info1=0x0 info2=0x0
+# The middle kernel's trace (tools/nested/init.sh). An entry by the hypervisor
+# that no exit follows was refused: which of KVM's checks it was stands there
+# for people, for not every check is traced, and some twice.
+#   kvm_exit: vcpu 0 reason vmrun rip 0xe0690fb info1 ...
 #   kvm_nested_vmenter_failed: svm->asid == 0
-# An entry that KVM refuses itself comes without code and information, one
-# that the CPU refuses comes with them: here all are alike.
+#   nested_exit: (kvm.kvm_nested_vmexit_inject) code=0x72 info1=0x0 info2=0x0
+# The code and information of a refusal are there only when the CPU refuses,
+# not KVM: they are left out.
 kvm_exits() {
     awk -F '[ =]+' -v platform="$1" "$FUNCTIONS"'
+        function settle() {
+            if (entered)
+                print "refused - - -"
+            entered = 0
+        }
+        /^kvm_exit:/ { settle(); entered = 1 }
         /^nested_exit:/ && !refused(h($4)) {
             print h($4), "-", h($6), platform == "kvm-vmx" ? "-" : h($8)
-            next
+            entered = 0
         }
-        /^nested_exit:|^kvm_nested_vmenter_failed:/ { print "refused - - -" }'
+        END { settle() }'
 }
 
 kvm_svm_exits() {

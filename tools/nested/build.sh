@@ -69,14 +69,14 @@ add_modules() {
 make_root() {
     rm -rf root
     mkdir -p root/bin root/dev root/lib root/lib64 root/proc root/sys \
-        root/usr/share/qemu root/var/tmp
+        root/share/qemu root/var/tmp
     cp busybox root/bin/
     cp "$INIT" root/init
     chmod 755 root/init
     add_modules "$1"
     add_program "$(command -v qemu-system-x86_64)"
     cp -L /lib64/ld-linux-x86-64.so.2 root/lib64/
-    cp -L /usr/share/qemu/kvmvapic.bin root/usr/share/qemu/
+    cp -L /usr/share/qemu/kvmvapic.bin root/share/qemu/
     cp -L "$FIRMWARE" root/
 }
 

@@ -27,24 +27,30 @@ load_kvm() {
     insmod /lib/kvm.ko
     if grep -qw svm /proc/cpuinfo; then
         insmod /lib/kvm-amd.ko nested=1
+        ENTRIES='exit_reason == 0x80'
     else
         insmod /lib/kvm-intel.ko nested=1
+        ENTRIES='exit_reason == 20 || exit_reason == 24'
     fi
     [ -e /dev/kvm ] || end "the middle machine has no /dev/kvm"
 }
 
-# KVM traces each exit that it passes on to the hypervisor inside, and each
-# entry of that hypervisor's which it refuses. An event probe shows the first
-# as plain numbers instead of names.
+# What KVM traces: each instruction with which the hypervisor inside enters its
+# guest (VMLAUNCH, VMRESUME, VMRUN; the guest's own, which exit, too, lie below
+# 1 MiB), the check that failed where the entry is refused, and each exit that
+# is passed on. An event probe shows the last as numbers instead of names.
 trace_kvm() {
     cd /sys/kernel/tracing || return
+    echo "guest_rip >= 0x100000 && ($ENTRIES)" >events/kvm/kvm_exit/filter
     # shellcheck disable=SC2016 # the probe's fields, not the shell's
     echo 'e:tollgate/nested_exit kvm/kvm_nested_vmexit_inject' \
         'code=$exit_code:x32 info1=$exit_info1:x64 info2=$exit_info2:x64' \
         >dynamic_events
     echo nocontext-info >trace_options
-    echo 1 >events/tollgate/nested_exit/enable
-    echo 1 >events/kvm/kvm_nested_vmenter_failed/enable
+    for event in kvm/kvm_exit kvm/kvm_nested_vmenter_failed \
+        tollgate/nested_exit; do
+        echo 1 >events/$event/enable
+    done
     cd /
 }
 
