@@ -132,7 +132,7 @@ need_built() {
 
 # A KVM that cannot nest would only show "no virtualization" from inside.
 need_nested_kvm() {
-    local instead='choose --platform qemu-svm, bochs-vmx or bochs-svm instead'
+    local instead='choose --platform kvm-svm or kvm-vmx instead'
     local module
     [ -e /dev/kvm ] || die "there is no /dev/kvm on this machine; $instead"
     { : <>/dev/kvm; } 2>/dev/null ||
