@@ -185,10 +185,6 @@ static inline void outw(u16 port, u16 value)
 { __asm__ volatile("outw %1, %0" : : "Nd"(port), "a"(value)); }
 static inline void outl(u16 port, u32 value)
 { __asm__ volatile("outl %1, %0" : : "Nd"(port), "a"(value)); }
-/* The same port, byte after byte; under a hypervisor one exit for all. */
-static inline void outsb(u16 port, const u8 *bytes, size_t count)
-{ __asm__ volatile("rep outsb" : "+S"(bytes), "+c"(count) : "d"(port)
-                   : "memory"); }
 
 /* Loads and stores of the descriptor-table registers. */
 static inline void lgdt(const struct table_register *t)
