@@ -307,7 +307,8 @@ GUEST(cr3_target, "mov r9, cr3\n"
                   "mov cr3, r9\n"
                   "xor r9, 0x18\n" AT(cr3_target, 1) "mov cr3, r9\n")
 SCENARIO(cr3_target, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
-         .vendor = VENDOR_VMX, .before = set_target,
+         .vendor = VENDOR_VMX, .needs = {FEAT_VMX_CR3_TARGETS},
+         .before = set_target,
          .expect = {{EXIT_CR_WRITE, 1, .item = 3, .length = 4, .has_info = true,
                      .info.cr = {.nr = 3, .gpr = R9},
                      .raw = {RAW(QUALIFICATION, QUAL(3, TO, R9))}}},
