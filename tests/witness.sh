@@ -18,6 +18,9 @@ FUNCTIONS='
         return s == "" ? "0" : s
     }
     function d(n) { return n < 0 ? "ffffffff" : sprintf("%x", n) }
+    # VMREAD, VMWRITE, LDTR or TR access: with a register operand the
+    # qualification is undefined (SDM 28.2.1), whatever the CPU says.
+    function undefined(code) { return code ~ /^(17|19|2f)$/ }
     function refused(code) { return length(code) == 8 && code >= "8" }'
 
 # vmexit(00000072, 0000000000000000, 0000000000000000, 0000000000401002)!
@@ -57,7 +60,10 @@ kvm_exits() {
         }
         /^kvm_exit:/ { settle(); entered = 1 }
         /^nested_exit:/ && !refused(h($4)) {
-            print h($4), "-", h($6), platform == "kvm-vmx" ? "-" : h($8)
+            if (platform == "kvm-vmx")
+                print h($4), "-", undefined(h($4)) ? "-" : h($6), "-"
+            else
+                print h($4), "-", h($6), h($8)
             entered = 0
         }
         END { settle() }'
@@ -89,6 +95,8 @@ trace_exits() {
                 info2 = "-"
             if (platform == "bochs-vmx" && length(code) == 8)
                 code = h(substr(code, 5))
+            if (platform == "kvm-vmx" && undefined(code))
+                info1 = "-"
             if (platform ~ /^kvm/ && refused(code))
                 print "refused - - -"
             else

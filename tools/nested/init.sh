@@ -71,7 +71,7 @@ make_firmware() {
 # virtual interrupt, for which QEMU 7.2's TCG has an assertion.
 run_inner() {
     # shellcheck disable=SC2046 # one word for each option
-    qemu-system-x86_64 -accel kvm -machine q35,smm=off -m 256 -nodefaults \
+    qemu-system-x86_64 -accel kvm -machine q35 -m 256 -nodefaults \
         -display none -vga none -net none -monitor none -no-reboot \
         -global kvm-pit.lost_tick_policy=discard -bios /var/tmp/firmware \
         -drive file=fat:rw:/esp,format=raw \
