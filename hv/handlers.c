@@ -12,6 +12,8 @@
 #include "hv/entry.h"
 #include "hv/fault.h"
 #include "hv/guest.h"
+#include "hv/mode.h"
+#include "hv/msr.h"
 #include "hv/nested.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
@@ -100,20 +102,22 @@ static enum next handle_invlpg(struct vcpu *v)
  * no register of the guest's. */
 static enum next handle_hypercall(struct vcpu *v)
 {
-    u64 *gpr = v->regs.gpr;
+    u64 *gpr = v->regs.gpr, at = mode_linear_rip(v);
 
     trace_hypercall(v->ring, v->exit_tsc, gpr[RAX], gpr[RBX]);
-    if (v->exit.rip == GUEST_GPA(guest_done))
+    if (at == GUEST_GPA(guest_done))
         return stop(v, STOP_DONE);
-    if (v->exit.rip == GUEST_GPA(guest_abort))
+    if (at == GUEST_GPA(guest_abort))
         return stop(v, STOP_ABORT);
     gpr[RAX] = gpr[RBX] + 1;
     return emulated(v);
 }
 
+/* One emulated MSR stands for all but EFER, on which the mode depends. */
 static enum next handle_msr_read(struct vcpu *v)
 {
-    u64 value = v->device[DEVICE_MSR];
+    u64 value = v->exit.info.msr.index == MSR_EFER ? v->ops->get(v, REG_EFER)
+                                                   : v->device[DEVICE_MSR];
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
@@ -126,6 +130,10 @@ static enum next handle_msr_write(struct vcpu *v)
     u64 value = (u32)v->regs.gpr[RAX] | v->regs.gpr[RDX] << 32;
 
     v->device[DEVICE_MSR] = value;
+    if (v->exit.info.msr.index == MSR_EFER) {
+        v->ops->set(v, REG_EFER, value);
+        mode_changed(v);
+    }
     trace_msr(v->ring, v->exit_tsc, DIR_WRITE, v->exit.info.msr.index, value);
     return emulated(v);
 }
@@ -150,12 +158,15 @@ static enum next handle_cr_write(struct vcpu *v)
     u8 nr = v->exit.info.cr.nr;
     u64 value = v->regs.gpr[v->exit.info.cr.gpr & 15];
 
+    if (mode_of_code(v) != INSN_64)
+        value = (u32)value;
     trace_cr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
     if (nr == 8) {
         v->device[DEVICE_CR8] = value;
         return emulated(v);
     }
     v->ops->set(v, cr_reg(nr), value);
+    mode_changed(v);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
     return emulated(v);
@@ -181,27 +192,51 @@ static enum next handle_dr_write(struct vcpu *v)
 
     if (nr != 7)
         return handle_unexpected(v);
+    if (mode_of_code(v) != INSN_64)
+        value = (u32)value;
     v->ops->set(v, REG_DR7, value);
     trace_dr(v->ring, v->exit_tsc, DIR_WRITE, nr, value);
     return emulated(v);
 }
 
+/* Adds to a register of which the address size says how much counts: 16 bits
+ * leave the rest alone, 32 clear the upper half. */
+static void step(u64 *reg, u64 delta, u8 address_size)
+{
+    u64 sum = *reg + delta;
+
+    *reg = address_size == 2   ? (*reg & ~0xffffull) | (sum & 0xffff)
+           : address_size == 4 ? (u32)sum
+                               : sum;
+}
+
+static u64 address_mask(u8 address_size)
+{
+    return address_size == 8 ? ~0ull : BIT(8 * address_size) - 1;
+}
+
 /* INS and OUTS: all the items at once, between the emulated port and the
- * guest's memory. Flat segments and DF clear: the guest sets neither. */
+ * guest's memory. */
 static enum next handle_string_io(struct vcpu *v, u32 in_value)
 {
     bool in = v->exit.info.io.in;
-    u8 size = v->exit.info.io.size;
+    u8 size = v->exit.info.io.size, width = v->exit.info.io.address_size;
     u64 *gpr = v->regs.gpr;
     u64 *pointer = in ? &gpr[RDI] : &gpr[RSI];
-    u64 count = v->exit.info.io.rep ? gpr[RCX] : 1;
-    u8 *memory =
-        count <= PAGE_SIZE ? guest_memory(*pointer, count * size) : NULL;
+    u64 mask = address_mask(width);
+    u64 count = v->exit.info.io.rep ? gpr[RCX] & mask : 1;
+    u64 delta = v->ops->get(v, REG_RFLAGS) & RFLAGS_DF ? -(u64)size : size;
     u32 value = in_value;
 
-    if (!memory)
+    if (count > PAGE_SIZE)
         return handle_unexpected(v);
-    for (u64 n = 0; n < count; n++, memory += size) {
+    for (u64 n = 0; n < count; n++, step(pointer, delta, width)) {
+        u8 *memory = guest_memory(
+            mode_linear(v, (enum seg)v->exit.info.io.segment, *pointer & mask),
+            size);
+
+        if (!memory)
+            return handle_unexpected(v);
         if (in) {
             __builtin_memcpy(memory, &in_value, size);
             continue;
@@ -211,9 +246,8 @@ static enum next handle_string_io(struct vcpu *v, u32 in_value)
         v->device[DEVICE_OUT] = value;
         v->device[DEVICE_OUT_COUNT]++;
     }
-    *pointer += count * size;
     if (v->exit.info.io.rep)
-        gpr[RCX] = 0;
+        step(&gpr[RCX], -count, width);
     trace_io(v->ring, v->exit_tsc, in ? DIR_INS : DIR_OUTS,
              v->exit.info.io.port, size, (u32)count, value);
     return emulated(v);
@@ -253,7 +287,9 @@ static enum next handle_exception(struct vcpu *v)
     struct event e = {
         .type = soft ? EVENT_SOFT_EXCEPTION : EVENT_EXCEPTION,
         .vector = vector,
-        .has_error = v->exit.info.exception.has_error,
+        /* Real mode has none to deliver (SDM 27.2.1.3). */
+        .has_error = v->exit.info.exception.has_error &&
+                     (v->ops->get(v, REG_CR0) & CR0_PE),
         .length = v->exit.length,
         .error = v->exit.info.exception.error,
     };
@@ -341,6 +377,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
+    [EXIT_TASK_SWITCH] = handle_task_switch,
     [EXIT_INTERRUPT_WINDOW] = handle_interrupt_window,
     [EXIT_PUSHF] = handle_pushf,
     [EXIT_POPF] = handle_popf,

@@ -33,6 +33,9 @@ extern handler *const handlers[EXIT_KINDS];
 /* hv/handlers.c: says what came, dumps the control block and stops. */
 handler handle_unexpected;
 
+/* hv/handle_task.c */
+handler handle_task_switch;
+
 /* hv/handle_svm.c: the exits of AMD-V alone. */
 handler handle_ignored, handle_undefined, handle_pushf, handle_popf;
 handler handle_iret, handle_swint, handle_icebp, handle_interrupt_window;

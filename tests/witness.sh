@@ -20,6 +20,8 @@ FUNCTIONS='
     function d(n) { return n < 0 ? "ffffffff" : sprintf("%x", n) }'
 
 # vmexit(00000072, 0000000000000000, 0000000000000000, 0000000000401002)!
+# The words "Injecting..." of an event leave their line open, and in real mode
+# nothing else ends it.
 qemu_svm_exits() {
     awk -F '[(), !]+' "$FUNCTIONS"'
         /vmexit\(/ { sub(/.*vmexit/, "vmexit")

@@ -10,7 +10,7 @@
 /* What each of these exits reports: no event was being delivered (15.7.2). */
 #define QUIET .raw = {RAW_BUT(EXITINTINFO, 0, ~BIT(31))}
 
-#define AT_CPL3 .state = guest_at_cpl3
+#define AT_CPL3 .mode = MODE_64_USER
 
 #define GOES_ON_AT_2 "lea r15, [rip + 2f]\n"
 #define HERE         "2: xor r15d, r15d\n"

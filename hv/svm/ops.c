@@ -9,6 +9,8 @@
 #include "hv/memory.h"
 #include "hv/msr.h"
 
+#define TR_BUSY 2u /* in the type of a TSS (12.2.2) */
+
 static u64 available; /* SVM_HAS_* of this CPU */
 
 /* What the CPU must offer: a comment, a test, a named failure each. */
@@ -53,6 +55,16 @@ static struct vmcb_segment segment(const struct segment *s)
     return out;
 }
 
+/* Of TR only the size of the TSS counts (15.5.1). VMSAVE need not show that it
+ * is busy, and QEMU's TCG, which never does, aborts when the VMCB says so. */
+static struct vmcb_segment task_segment(const struct segment *s)
+{
+    struct vmcb_segment out = segment(s);
+
+    out.attr &= (u16)~TR_BUSY;
+    return out;
+}
+
 static void encode_state(union vmcb *b, const struct guest_state *gs)
 {
     b->es = segment(&gs->seg[SEG_ES]);
@@ -62,7 +74,7 @@ static void encode_state(union vmcb *b, const struct guest_state *gs)
     b->fs = segment(&gs->seg[SEG_FS]);
     b->gs = segment(&gs->seg[SEG_GS]);
     b->ldtr = segment(&gs->seg[SEG_LDTR]);
-    b->tr = segment(&gs->seg[SEG_TR]);
+    b->tr = task_segment(&gs->seg[SEG_TR]);
     b->gdtr = (struct vmcb_segment){0, 0, gs->gdt_limit, gs->gdt_base};
     b->idtr = (struct vmcb_segment){0, 0, gs->idt_limit, gs->idt_base};
     b->cpl = gs->seg[SEG_SS].attr >> 5 & 3;
@@ -134,6 +146,51 @@ static void svm_advance(struct vcpu *v, u8 length)
     b->interrupt_shadow = 0;
 }
 
+static struct vmcb_segment *segment_field(struct vcpu *v, enum seg seg)
+{
+    union vmcb *b = svm_vmcb(v);
+
+    switch (seg) {
+    case SEG_ES:
+        return &b->es;
+    case SEG_CS:
+        return &b->cs;
+    case SEG_SS:
+        return &b->ss;
+    case SEG_DS:
+        return &b->ds;
+    case SEG_FS:
+        return &b->fs;
+    case SEG_GS:
+        return &b->gs;
+    case SEG_LDTR:
+        return &b->ldtr;
+    default:
+        return &b->tr;
+    }
+}
+
+static void svm_get_segment(struct vcpu *v, enum seg seg, struct segment *s)
+{
+    const struct vmcb_segment *from = segment_field(v, seg);
+    u16 attr = (u16)((from->attr & 0xff) | (from->attr & 0xf00) << 4);
+
+    *s = (struct segment){from->selector,
+                          attr & SEG_ATTR_P ? attr : (u16)SEG_UNUSABLE,
+                          from->limit, from->base};
+    if (seg == SEG_TR)
+        s->attr |= TR_BUSY;
+}
+
+/* The CPL is that of SS (15.5.1 has it in a field of its own). */
+static void svm_set_segment(struct vcpu *v, enum seg seg,
+                            const struct segment *s)
+{
+    *segment_field(v, seg) = seg == SEG_TR ? task_segment(s) : segment(s);
+    if (seg == SEG_SS)
+        svm_vmcb(v)->cpl = s->attr >> 5 & 3;
+}
+
 static u64 *reg_field(struct vcpu *v, enum guest_reg r)
 {
     union vmcb *b = svm_vmcb(v);
@@ -162,24 +219,33 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
     }
 }
 
-/* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. */
+/* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. PDPTEs
+ * are not part of the state: the CPU reads them from memory (15.25.10). */
 static u64 svm_get(struct vcpu *v, enum guest_reg r)
 {
     const u64 *field = reg_field(v, r);
 
-    if (!field)
-        return svm_vmcb(v)->v_intr & 0xf;
-    return r == REG_EFER ? *field & ~EFER_SVME : *field;
+    if (field)
+        return r == REG_EFER ? *field & ~EFER_SVME : *field;
+    if (r == REG_GDTR_BASE)
+        return svm_vmcb(v)->gdtr.base;
+    if (r == REG_GDTR_LIMIT)
+        return svm_vmcb(v)->gdtr.limit;
+    return r == REG_CR8 ? svm_vmcb(v)->v_intr & 0xf : 0;
 }
 
 static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
 {
     u64 *field = reg_field(v, r);
 
-    if (!field)
-        svm_vmcb(v)->v_intr = (svm_vmcb(v)->v_intr & ~0xfull) | (value & 0xf);
-    else
+    if (field)
         *field = r == REG_EFER ? value | EFER_SVME : value;
+    else if (r == REG_CR8)
+        svm_vmcb(v)->v_intr = (svm_vmcb(v)->v_intr & ~0xfull) | (value & 0xf);
+    else if (r == REG_GDTR_BASE)
+        svm_vmcb(v)->gdtr.base = value;
+    else if (r == REG_GDTR_LIMIT)
+        svm_vmcb(v)->gdtr.limit = (u32)value;
 }
 
 static void svm_bare(struct vcpu *v, u64 trips, u64 length)
@@ -205,6 +271,8 @@ const struct hv_ops svm_ops = {
     .advance = svm_advance,
     .get = svm_get,
     .set = svm_set,
+    .get_segment = svm_get_segment,
+    .set_segment = svm_set_segment,
     .nested_entry = svm_nested_entry,
     .flush = svm_flush,
     .dump = svm_dump,
