@@ -15,11 +15,12 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 BOOT := boot/efi_main.c boot/config.c
 HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
-      hv/handle_event.c hv/handle_svm.c hv/handle_vmx.c hv/smm.c \
+      hv/handle_event.c hv/handle_task.c hv/handle_svm.c hv/handle_vmx.c \
+      hv/preflight.c hv/smm.c \
       hv/scenario.c hv/exit.c hv/feature.c hv/insn.c hv/nested.c hv/guest.c \
-      hv/entry.c hv/bench.c hv/preflight.c hv/dumper.c hv/memory.c \
-      hv/paging.c hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c \
-      hv/ap.c hv/ap_code.asm \
+      hv/mode.c hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c \
+      hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c \
+      hv/ap_code.asm \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
@@ -28,10 +29,10 @@ VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
        hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
 SCENARIOS := insn system newer table io bitmap cr dr exception debug pagefault \
-             reserved event inject delivery nested mode task entry vmx_insn \
-             vmx_apic vmx_misc vmx_ept svm_insn svm_misc svm_npf svm_avic demo \
-             bench
-GUEST := guest/entry.asm $(SCENARIOS:%=guest/scenarios/%.c)
+             reserved event inject delivery nested mode mode_exception \
+             mode_switch task entry vmx_insn vmx_apic vmx_misc vmx_ept svm_insn \
+             svm_misc svm_npf svm_avic demo bench
+GUEST := guest/entry.asm guest/legacy.asm $(SCENARIOS:%=guest/scenarios/%.c)
 
 SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))
 OBJ := $(patsubst %,$(B)/image/%.o,$(basename $(SRC)))

@@ -7,6 +7,9 @@
         default rel
 
 %define STUB 16                 ; GUEST_STUB in guest.h
+%define CS32 0x38               ; GUEST_CS32, GUEST_CANARY_LOW in layout.h
+%define CANARY_LOW 0x5ca1ab00
+%define PORTS 0x1300            ; GUEST_PORTS
 
         global guest_vectors:data hidden
         global guest_done:data hidden
@@ -15,6 +18,7 @@
         global guest_gdt_end:data hidden
         global guest_idt:data hidden
         global guest_tss:data hidden
+        global guest_tss32:data hidden
         global guest_pml4:data hidden
         global guest_pdpt:data hidden
         global guest_pd:data hidden
@@ -65,12 +69,22 @@ seen:
         inc     qword [guest_seen]
         mov     rax, r15
         shr     rax, 32                 ; still its canary?
-        jnz     guest_abort
+        jnz     .compat
         mov     [rsp + 24], r15
         and     dword [rsp + 40], ~0x100 ; TF: a single step is one step
-        pop     rax
+.back:  pop     rax
         add     rsp, 16
         iretq
+
+; A compatibility-mode scenario has no R15 and uses EBP.
+.compat:
+        cmp     word [rsp + 32], CS32
+        jne     guest_abort
+        mov     eax, ebp
+        cmp     eax, CANARY_LOW + 5
+        je      guest_abort
+        mov     [rsp + 24], rax
+        jmp     .back
 
 guest_abort:
         hypercall
@@ -85,10 +99,8 @@ guest_pdpt:     times 4096 db 0
 guest_pd:       times 4096 db 0
 guest_pt:       times 4096 db 0
 guest_idt:      times 4096 db 0
-; Behind the 104 bytes of the TSS the bitmap of I/O permissions for ports 0 to
-; FFh, all allowed, and the byte of ones that ends it.
-guest_tss:      times 104 + 32 db 0
-                db 0xff
+guest_tss:      times 104 + PORTS / 8 + 1 db 0
+guest_tss32:    times 104 + PORTS / 8 + 1 db 0
 
         align   16
 guest_gdt:
@@ -98,10 +110,21 @@ guest_gdt:
         dq      0, 0                    ; GUEST_TR: the loader's
         dq      0x00affb000000ffff      ; GUEST_CS3: the same for CPL 3
         dq      0x00cff3000000ffff      ; GUEST_DS3
+        dq      0x00cf9b000000ffff      ; GUEST_CS32
+        dq      0x00009b010000ffff      ; GUEST_CS16
+        dq      0x0000930ffff0ffff      ; GUEST_DS16
+        dq      0                       ; GUEST_SS16: the loader's
+        dq      0                       ; GUEST_TR32: the loader's
+        dq      0x00008b1004000067      ; GUEST_TASK_A
+        dq      0x0000891002000067      ; GUEST_TASK_B
+        dq      0x0000091002000067      ; GUEST_TASK_NP
+        dq      0x0000891002000066      ; GUEST_TASK_SHORT
+        dq      0x0000850000680000      ; GUEST_TASK_GATE
+        dq      0x00cf13000000ffff      ; GUEST_NP_SEL
         dq      0, 0                    ; GUEST_SPARE
 guest_gdt_end:
 
-        align   8
+        align   16
 guest_seen:     times 5 dq 0
 guest_flag:     dq 0
 

@@ -26,7 +26,7 @@
 
 /* The same for privilege: #GP at CPL 3 (SDM 26.1.1, APM 15.9). */
 #define PRIVILEGE_FIRST(id, about, item_, insn, ...)                           \
-    FAULTS_FIRST(id, about, item_, insn, VECTOR_GP, .state = guest_at_cpl3,    \
+    FAULTS_FIRST(id, about, item_, insn, VECTOR_GP, .mode = MODE_64_USER,      \
                  ##__VA_ARGS__)
 
 /* For .before: the host's own CR2 is another, so that what the guest finds

@@ -19,7 +19,7 @@
 #define MAX_EXPECT 8
 #define MAX_RAW    5
 #define MAX_SEE    12
-#define MAX_ARM    4
+#define MAX_ARM    6
 #define MAX_NEEDS  3
 #define MAX_SET    4
 
@@ -185,6 +185,7 @@ struct scenario {
     bool negative;        /* with the control off: no exit at all */
     bool last;            /* to run after all others: it leaves an INIT */
     u8 probe;             /* nested ACCESS_* of the probe page */
+    u8 mode;              /* enum guest_mode in which it starts */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */
     u16 unless;           /* enum feature with which there is nothing to see */
     bool timer;           /* with rule: the preemption timer stays as it was */
@@ -216,6 +217,10 @@ extern const struct scenario *const scenarios_end[];
  * it begins with GUEST_CANARY + n in register n, but for RSP, in 64-bit mode
  * at CPL 0 with IF set: physical interrupts go to the host, whatever IF is. An
  * expected exception returns to R15.
+ *
+ * GUEST32 and GUEST16 are for the other modes, in which a register n begins
+ * with GUEST_CANARY_LOW + n and an exception returns to EBP (GOES_ON_32, _16).
+ * The 16-bit ones see the text in CS (GUEST_BASE), the probe page in DS.
  */
 /* clang-format off */
 #define GUEST_END(id, text, end)                                               \
@@ -231,7 +236,29 @@ extern const struct scenario *const scenarios_end[];
             ".att_syntax prefix\n"                                             \
             ".popsection\n");
 /* clang-format on */
-#define GUEST(id, text) GUEST_END(id, text, "jmp guest_done\n")
+#define GUEST(id, text)   GUEST_END(id, text, "jmp guest_done\n")
+#define GUEST32(id, text) GUEST_END(id, ".code32\n" text, JMP_REL32 ".code64\n")
+#define GUEST16(id, text)                                                      \
+    GUEST_END(id, ".code16\n" text, ".byte 0x66\n" JMP_REL32 ".code64\n")
+/* Spelled out: a 16-bit displacement would not reach everywhere. */
+#define JMP_REL32 ".byte 0xe9\n.long guest_done - . - 4\n"
+
+/* An expected exception goes on at local label 2, in code without RIP-relative
+ * addresses: ADD EBP, or BP, of the distance. The 16-bit CALL is spelled out,
+ * too: clang makes a 32-bit one of it. */
+#define GOES_ON_32                                                             \
+    "call 98f\n"                                                               \
+    "98: pop ebp\n"                                                            \
+    ".byte 0x81, 0xc5\n"                                                       \
+    ".long 2f - 98b\n"
+#define GOES_ON_16                                                             \
+    ".byte 0xe8\n"                                                             \
+    ".word 0\n"                                                                \
+    "98: pop bp\n"                                                             \
+    ".byte 0x81, 0xc5\n"                                                       \
+    ".word 2f - 98b\n"                                                         \
+    "movzx ebp, bp\n"
+#define HERE_32 "2: xor ebp, ebp\n"
 
 /* Label n of the scenario: the instruction that follows exits. */
 #define AT(id, n) GUEST_LABEL("guest_" #id "_" #n)

@@ -23,7 +23,7 @@ static void prepare(struct vcpu *v, u64 device[DEVICE_CELLS])
 {
     struct guest_state gs;
 
-    guest_load(v, guest_bench, 0, &gs);
+    guest_load(v, MODE_64, guest_bench, 0, &gs);
     v->ops->reset(v, &gs);
     v->ops->arm(v, EXIT_CPUID, 0, true);
     v->regs.gpr[RAX] = CPUID_LEAF;

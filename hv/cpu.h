@@ -53,7 +53,10 @@ struct table_register {
 #define RFLAGS_ZF    BIT(6)
 #define RFLAGS_TF    BIT(8)
 #define RFLAGS_IF    BIT(9)
+#define RFLAGS_DF    BIT(10)
+#define RFLAGS_IOPL  BIT(12) /* the lower of its two bits */
 #define RFLAGS_IOPL3 (3ul << 12)
+#define RFLAGS_NT    BIT(14)
 #define RFLAGS_RF    BIT(16)
 #define RFLAGS_VM    BIT(17)
 #define RFLAGS_AC    BIT(18)

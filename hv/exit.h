@@ -54,6 +54,15 @@ enum exit_detail {
     DETAIL_invlpg,
     DETAIL_swint,
     DETAIL_interrupt,
+    DETAIL_task,
+};
+
+/* What began a task switch, as SDM Table 28-2 counts. */
+enum task_source {
+    TASK_CALL,
+    TASK_IRET,
+    TASK_JMP,
+    TASK_GATE, /* a task gate in the IDT: an interrupt or exception */
 };
 
 /* The instruction behind a control-register exit. */
@@ -89,6 +98,8 @@ union exit_info {
         bool in;
         bool string;
         bool rep;
+        u8 address_size; /* string forms: bytes, 2, 4, 8 */
+        u8 segment;      /* string forms: enum seg of the memory operand */
     } io;
     struct {
         u8 vector;
@@ -115,6 +126,13 @@ union exit_info {
         u8 vector;         /* 0: not reported */
         bool acknowledged; /* the exit took it: it is pending no more */
     } interrupt;
+    struct {
+        u16 selector; /* of the TSS to switch to */
+        u8 source;    /* enum task_source */
+        bool rf;      /* EFLAGS.RF in the old task's TSS */
+        bool has_error;
+        u32 error; /* goes onto the new task's stack */
+    } task;
 };
 
 struct exit {

@@ -9,13 +9,9 @@
 
 /* Copies the guest's image, builds its tables, maps it (and the probe page
  * with the ACCESS_* rights of `probe`) and fills *gs with the state in which
- * `code`, an address in the image, begins. */
-void guest_load(struct vcpu *v, const u8 *code, u32 probe,
+ * `code`, an address in the image, begins in that mode. */
+void guest_load(struct vcpu *v, enum guest_mode mode, const u8 *code, u32 probe,
                 struct guest_state *gs);
-
-/* Makes a loaded guest begin at CPL 3: all its pages become user pages, and
- * exceptions switch to a stack of their own. */
-void guest_at_cpl3(struct guest_state *gs);
 
 /* The host's view of size bytes of guest memory at gpa, or NULL when they are
  * not all inside the guest's image or the probe page. The guest maps its

@@ -8,6 +8,7 @@
 #include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/lib.h"
+#include "hv/mode.h"
 #include "trace/trace.h"
 
 #define MSW_BITS  0xffffull /* what SMSW stores with a 16-bit operand */
@@ -90,6 +91,8 @@ bool handle_cr_write(struct vcpu *v)
         break;
     default:
         value = v->regs.gpr[v->exit.info.cr.gpr & 15];
+        if (mode_of_code(v) != INSN_64)
+            value = (u32)value;
         break;
     }
     trace_cr(v->ring, DIR_WRITE, nr, value);
@@ -98,6 +101,7 @@ bool handle_cr_write(struct vcpu *v)
         return emulated(v);
     }
     v->ops->set(v, cr_reg(nr), value);
+    mode_changed(v);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
     return emulated(v);
@@ -149,6 +153,8 @@ bool handle_dr_write(struct vcpu *v)
     u8 nr = v->exit.info.dr.nr, vector = dr_refused(v);
     u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
 
+    if (mode_of_code(v) != INSN_64)
+        value = (u32)value;
     if (!vector && dr_reserved(dr_reg(nr), value))
         vector = VECTOR_GP;
     if (vector)

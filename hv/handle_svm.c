@@ -10,8 +10,6 @@
 
 /* What POPF and IRET change at CPL 0: not VM, VIP, VIF (APM vol 3, POPF). */
 #define RFLAGS_POPPED 0x247fd5u
-#define RFLAGS_NT     BIT(14)
-#define RFLAGS_VM     BIT(17)
 
 #define ERROR_EXT BIT(0) /* error codes of selectors, APM vol 2, 8.4.1 */
 #define ERROR_IDT BIT(1)

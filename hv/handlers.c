@@ -10,6 +10,8 @@
 #include "hv/cpu.h"
 #include "hv/entry.h"
 #include "hv/guest.h"
+#include "hv/mode.h"
+#include "hv/msr.h"
 #include "hv/nested.h"
 #include "hv/scenario.h"
 #include "trace/trace.h"
@@ -94,20 +96,22 @@ static bool handle_invlpg(struct vcpu *v)
  * no register of the guest's. */
 static bool handle_hypercall(struct vcpu *v)
 {
-    u64 *gpr = v->regs.gpr;
+    u64 *gpr = v->regs.gpr, at = mode_linear_rip(v);
 
     trace_hypercall(v->ring, gpr[RAX], gpr[RBX]);
-    if (v->exit.rip == GUEST_GPA(guest_done))
+    if (at == GUEST_GPA(guest_done))
         return stop(v, STOP_DONE);
-    if (v->exit.rip == GUEST_GPA(guest_abort))
+    if (at == GUEST_GPA(guest_abort))
         return stop(v, STOP_ABORT);
     gpr[RAX] = gpr[RBX] + 1;
     return emulated(v);
 }
 
+/* One emulated MSR stands for all but EFER, on which the mode depends. */
 static bool handle_msr_read(struct vcpu *v)
 {
-    u64 value = v->device[DEVICE_MSR];
+    u64 value = v->exit.info.msr.index == MSR_EFER ? v->ops->get(v, REG_EFER)
+                                                   : v->device[DEVICE_MSR];
 
     v->regs.gpr[RAX] = (u32)value;
     v->regs.gpr[RDX] = value >> 32;
@@ -120,26 +124,52 @@ static bool handle_msr_write(struct vcpu *v)
     u64 value = (u32)v->regs.gpr[RAX] | v->regs.gpr[RDX] << 32;
 
     v->device[DEVICE_MSR] = value;
+    if (v->exit.info.msr.index == MSR_EFER) {
+        v->ops->set(v, REG_EFER, value);
+        mode_changed(v);
+    }
     trace_msr(v->ring, DIR_WRITE, v->exit.info.msr.index, value);
     return emulated(v);
 }
 
+/* Adds to a register of which the address size says how much counts: 16 bits
+ * leave the rest alone, 32 clear the upper half. */
+static void step(u64 *reg, u64 delta, u8 address_size)
+{
+    u64 sum = *reg + delta;
+
+    *reg = address_size == 2   ? (*reg & ~0xffffull) | (sum & 0xffff)
+           : address_size == 4 ? (u32)sum
+                               : sum;
+}
+
+static u64 address_mask(u8 address_size)
+{
+    return address_size == 8 ? ~0ull : BIT(8 * address_size) - 1;
+}
+
 /* INS and OUTS: all the items at once, between the emulated port and the
- * guest's memory. Flat segments and DF clear: the guest sets neither. */
+ * guest's memory. */
 static bool handle_string_io(struct vcpu *v, u32 in_value)
 {
     bool in = v->exit.info.io.in;
-    u8 size = v->exit.info.io.size;
+    u8 size = v->exit.info.io.size, width = v->exit.info.io.address_size;
     u64 *gpr = v->regs.gpr;
     u64 *pointer = in ? &gpr[RDI] : &gpr[RSI];
-    u64 count = v->exit.info.io.rep ? gpr[RCX] : 1;
-    u8 *memory =
-        count <= PAGE_SIZE ? guest_memory(*pointer, count * size) : NULL;
+    u64 mask = address_mask(width);
+    u64 count = v->exit.info.io.rep ? gpr[RCX] & mask : 1;
+    u64 delta = v->ops->get(v, REG_RFLAGS) & RFLAGS_DF ? -(u64)size : size;
     u32 value = in_value;
 
-    if (!memory)
+    if (count > PAGE_SIZE)
         return handle_unexpected(v);
-    for (u64 n = 0; n < count; n++, memory += size) {
+    for (u64 n = 0; n < count; n++, step(pointer, delta, width)) {
+        u8 *memory = guest_memory(
+            mode_linear(v, (enum seg)v->exit.info.io.segment, *pointer & mask),
+            size);
+
+        if (!memory)
+            return handle_unexpected(v);
         if (in) {
             __builtin_memcpy(memory, &in_value, size);
             continue;
@@ -149,9 +179,8 @@ static bool handle_string_io(struct vcpu *v, u32 in_value)
         v->device[DEVICE_OUT] = value;
         v->device[DEVICE_OUT_COUNT]++;
     }
-    *pointer += count * size;
     if (v->exit.info.io.rep)
-        gpr[RCX] = 0;
+        step(&gpr[RCX], -count, width);
     trace_io(v->ring, in ? DIR_INS : DIR_OUTS, v->exit.info.io.port, size,
              (u32)count, value);
     return emulated(v);
@@ -220,7 +249,9 @@ static bool handle_exception(struct vcpu *v)
     struct event e = {
         .type = v->exit.info.exception.type,
         .vector = v->exit.info.exception.vector,
-        .has_error = v->exit.info.exception.has_error,
+        /* Real mode has none to deliver (SDM 27.2.1.3). */
+        .has_error = v->exit.info.exception.has_error &&
+                     (v->ops->get(v, REG_CR0) & CR0_PE),
         .length = v->exit.length,
         .error = v->exit.info.exception.error,
     };
@@ -334,6 +365,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_PREEMPTION_TIMER] = handle_preemption_timer,
     [EXIT_NESTED_FAULT] = handle_nested_fault,
     [EXIT_TRIPLE_FAULT] = handle_triple_fault,
+    [EXIT_TASK_SWITCH] = handle_task_switch,
     [EXIT_PUSHF] = handle_pushf,
     [EXIT_POPF] = handle_popf,
     [EXIT_IRET] = handle_iret,

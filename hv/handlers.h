@@ -34,6 +34,9 @@ handler handle_cr_read, handle_cr_write, handle_dr_read, handle_dr_write;
 /* hv/handle_insn.c: other instructions. */
 handler handle_undefined, handle_rdtscp, handle_bus_lock;
 
+/* hv/handle_task.c */
+handler handle_task_switch;
+
 /* hv/handle_svm.c: the exits of AMD-V alone. */
 handler handle_pushf, handle_popf, handle_iret, handle_swint, handle_icebp;
 handler handle_ferr_freeze;

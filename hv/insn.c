@@ -17,9 +17,11 @@ enum prefix_rule { IGNORED, NP, NO66, F3, P66 };
 #define NOT64  0x20u
 #define NOREXB 0x40u
 #define LOCKCR 0x80u
+#define FAR    0x100u
 
 struct encoding {
-    u8 op, map, opcode, form, ext, prefix, flags;
+    u8 op, map, opcode, form, ext, prefix;
+    u16 flags;
 };
 
 static const struct encoding encodings[] = {
@@ -185,7 +187,7 @@ static bool fits(const struct encoding *e, const struct insn *i, u8 modrm,
     return false;
 }
 
-static u8 operand_size(const struct insn *i, u8 flags, enum insn_mode mode)
+static u8 operand_size(const struct insn *i, u16 flags, enum insn_mode mode)
 {
     bool small = i->prefixes & PREFIX_66;
 
@@ -323,6 +325,9 @@ bool insn_decode(struct insn *i, const u8 *bytes, size_t size,
         i->reg = 8; /* only MOV CR0 comes this far */
     if (e->flags & IMM8)
         i->imm = next(&r);
+    if (e->flags & FAR)
+        for (int n = 0; n < 2 + i->operand_size; n++)
+            next(&r);
     if (!r.ok)
         goto unknown;
     i->length = (u8)r.pos;

@@ -19,7 +19,7 @@ static void enter_guest(void *arg)
     struct vcpu *v = arg;
     struct guest_state gs;
 
-    guest_load(v, guest_done, 0, &gs);
+    guest_load(v, MODE_64, guest_done, 0, &gs);
     v->ops->reset(v, &gs);
     v->ops->arm(v, EXIT_HYPERCALL, 0, true);
     watchdog_arm(v);

@@ -13,6 +13,7 @@
 #include "hv/guest.h"
 #include "hv/handlers.h"
 #include "hv/lib.h"
+#include "hv/mode.h"
 #include "hv/nested.h"
 #include "hv/run.h"
 #include "trace/trace.h"
@@ -67,8 +68,9 @@ _Static_assert(ARRAY_SIZE(seen_names) == sizeof(struct guest_seen) / 8,
                "one name for each member");
 
 /* hv/simd.asm */
-#define SIMD_SEED 0x70116a7e51000000ull
-#define SIMD_ALL  0xffffu
+#define SIMD_SEED   0x70116a7e51000000ull
+#define SIMD_ALL    0xffffu
+#define SIMD_LEGACY 0xffu /* those that exist outside long mode */
 void simd_fill(u64 seed);
 u32 simd_kept(u64 seed);
 
@@ -164,6 +166,10 @@ static void check_io(struct vcpu *v, const union exit_info *want)
     check_exit(v, "direction", want->io.in, got->io.in);
     check_exit(v, "string", want->io.string, got->io.string);
     check_exit(v, "rep", want->io.rep, got->io.rep);
+    if (!want->io.address_size)
+        return;
+    check_exit(v, "address size", want->io.address_size, got->io.address_size);
+    check_exit(v, "segment", want->io.segment, got->io.segment);
 }
 
 /* The register counts for MOV alone; what LMSW loads is in a register or in
@@ -189,6 +195,17 @@ static void check_npf(struct vcpu *v, const union exit_info *want)
     check_exit(v, "final", want->npf.final, got->npf.final);
     if (got->npf.gla_valid)
         check_exit(v, "gla", want->npf.gla, got->npf.gla);
+}
+
+static void check_task(struct vcpu *v, const union exit_info *want)
+{
+    const union exit_info *got = &v->exit.info;
+
+    check_exit(v, "selector", want->task.selector, got->task.selector);
+    check_exit(v, "source", want->task.source, got->task.source);
+    check_exit(v, "rf", want->task.rf, got->task.rf);
+    check_exit(v, "has error", want->task.has_error, got->task.has_error);
+    check_exit(v, "error", want->task.error, got->task.error);
 }
 
 /* Member by member, for the union's member that the kind has. */
@@ -234,6 +251,9 @@ static void check_info(struct vcpu *v, const union exit_info *want)
         check_exit(v, "acknowledged", want->interrupt.acknowledged,
                    got->interrupt.acknowledged);
         break;
+    case DETAIL_task:
+        check_task(v, want);
+        break;
     default:
         check_exit(v, "info", 1, 0); /* the text asks for what there is not */
     }
@@ -242,10 +262,11 @@ static void check_info(struct vcpu *v, const union exit_info *want)
 static void check_rip(struct vcpu *v, const struct expect *e)
 {
     const struct scenario *s = v->run->scenario;
-    u64 rip = v->exit.rip, from = e->at ? GUEST_GPA(s->label[e->at]) : e->rip;
+    u64 rip, from = e->at ? GUEST_GPA(s->label[e->at]) : e->rip;
 
     if (e->any_rip)
         return;
+    rip = mode_linear_rip(v);
     if (e->until && rip >= from && rip < GUEST_GPA(s->label[e->until]))
         rip = from;
     check_exit(v, "rip", from, rip);
@@ -291,7 +312,7 @@ static void compare(struct vcpu *v, const struct expect *e)
 static void check_end(struct vcpu *v)
 {
     if (v->run->scenario->final || v->exit.kind != EXIT_HYPERCALL ||
-        v->exit.rip != GUEST_GPA(guest_done))
+        mode_linear_rip(v) != GUEST_GPA(guest_done))
         check(v, "exit beyond the last expected, code",
               raw_code(v->ops->vendor, EXIT_HYPERCALL, 0), v->exit.code);
 }
@@ -347,16 +368,35 @@ static u64 initial_reg(const struct guest_state *gs, enum guest_reg r)
         return gs->dr7;
     case REG_DR6:
         return DR6_RESET;
+    case REG_EFER:
+        return gs->efer;
     default:
         return 0;
     }
+}
+
+/* What register n begins with. */
+static u64 canary(const struct scenario *s, u32 n)
+{
+    bool narrow = s->mode != MODE_64 && s->mode != MODE_64_USER;
+
+    return GUEST_CANARY + (narrow ? GUEST_CANARY_LOW : 0) + n;
+}
+
+/* Outside 64-bit mode the upper half is undefined (SDM vol 1, 3.4.1.1). */
+static void check_gpr(struct vcpu *v, u32 n, u64 want)
+{
+    u8 mode = v->run->scenario->mode;
+    bool narrow = n < R8 && mode != MODE_64 && mode != MODE_64_USER;
+    u64 mask = narrow ? 0xffffffff : ~0ull;
+
+    check(v, gpr_names[n], want & mask, v->regs.gpr[n] & mask);
 }
 
 /* One line of what must be seen. Returns the GPR it is about, or GPRS. */
 static u8 check_see(struct vcpu *v, const struct see *see)
 {
     const struct run *run = v->run;
-    const u64 *gpr = v->regs.gpr;
     const u64 *seen = guest_memory(GUEST_GPA(guest_seen), 1);
     const u64 *probe = (const u64 *)guest_probe_page();
     enum guest_reg reg = (enum guest_reg)see->index;
@@ -364,11 +404,10 @@ static u8 check_see(struct vcpu *v, const struct see *see)
 
     switch (see->what) {
     case SEE_GPR:
-        check(v, gpr_names[see->index], see->value, gpr[see->index]);
+        check_gpr(v, see->index, see->value);
         return see->index;
     case SEE_SAME:
-        check(v, gpr_names[see->index],
-              v->ops->get(v, (enum guest_reg)see->value), gpr[see->index]);
+        check_gpr(v, see->index, v->ops->get(v, (enum guest_reg)see->value));
         return see->index;
     case SEE_REG:
         check(v, reg_names[see->index],
@@ -383,7 +422,8 @@ static u8 check_see(struct vcpu *v, const struct see *see)
         break;
     case SEE_RIP:
         check(v, "rip that the guest saw",
-              GUEST_GPA(run->scenario->label[see->index]),
+              GUEST_GPA(run->scenario->label[see->index]) -
+                  run->initial.seg[SEG_CS].base,
               seen[offsetof(struct guest_seen, rip) / 8]);
         break;
     case SEE_PROBE:
@@ -409,7 +449,9 @@ static u8 check_see(struct vcpu *v, const struct see *see)
 static void check_after(struct vcpu *v)
 {
     const struct scenario *s = v->run->scenario;
+    bool legacy = mode_is_legacy((enum guest_mode)s->mode);
     u32 named = BIT(RSP); /* the back end holds it */
+    u32 xmm = legacy ? SIMD_LEGACY : SIMD_ALL;
 
     for (u32 n = 0; n < MAX_SEE && s->see[n].what; n++) {
         u8 gpr = check_see(v, &s->see[n]);
@@ -417,12 +459,12 @@ static void check_after(struct vcpu *v)
         if (gpr < GPRS)
             named |= 1u << gpr;
     }
-    for (u32 n = 0; n < GPRS; n++)
+    for (u32 n = 0; n < (legacy ? R8 : GPRS); n++)
         if (!(named >> n & 1))
-            check(v, gpr_names[n], GUEST_CANARY + n, v->regs.gpr[n]);
+            check_gpr(v, n, canary(s, n));
     check(v, "rsp", v->run->initial.rsp, v->ops->get(v, REG_RSP));
-    check(v, "xmm registers that kept their values", SIMD_ALL,
-          simd_kept(SIMD_SEED));
+    check(v, "xmm registers that kept their values", xmm,
+          simd_kept(SIMD_SEED) & xmm);
     if (s->ended)
         s->ended(v);
 }
@@ -487,7 +529,7 @@ static void run_guest(void *arg)
     const struct scenario *s = run->scenario;
     u64 nmis;
 
-    guest_load(v, s->code, s->probe, &run->initial);
+    guest_load(v, (enum guest_mode)s->mode, s->code, s->probe, &run->initial);
     if (s->tweak.level) {
         u64 *entry = nested_entry_at(GUEST_PROBE, s->tweak.level);
 
@@ -498,7 +540,7 @@ static void run_guest(void *arg)
     v->ops->reset(v, &run->initial);
     for (u32 n = 0; n < GPRS; n++)
         if (n != RSP)
-            v->regs.gpr[n] = GUEST_CANARY + n;
+            v->regs.gpr[n] = canary(s, n);
     if (s->back_at)
         v->regs.gpr[R15] = GUEST_GPA(s->label[s->back_at]);
     set_controls(v);

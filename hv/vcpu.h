@@ -49,7 +49,14 @@ enum guest_reg {
     REG_DR3,
     REG_DR6,
     REG_CPL, /* read only */
+    REG_GDTR_BASE,
+    REG_GDTR_LIMIT,
+    REG_PDPTE0, /* to 3: what PAE paging uses; AMD-V reads it from memory */
+    REG_PDPTE1,
+    REG_PDPTE2,
+    REG_PDPTE3,
 };
+#define PDPTES 4
 
 /* What a virtual CPU does instead of executing, SDM 25.4.2. On AMD-V it is
  * always active: HLT and shutdown exit or are not left by an exit. */
@@ -77,10 +84,15 @@ struct segment {
     u64 base;
 };
 #define SEG_UNUSABLE 0xffffu
+#define SEG_ATTR_P   0x0080u
+#define SEG_ATTR_L   0x2000u /* 64-bit code */
+#define SEG_ATTR_D   0x4000u /* 32-bit code or stack */
+#define SEG_ATTR_G   0x8000u
 
 /* The whole state a vCPU starts from; the back end only encodes it. */
 struct guest_state {
     u64 rip, rsp, rflags, cr0, cr3, cr4, efer, dr7, pat;
+    u64 pdpte[PDPTES];        /* with PAE paging outside long mode */
     struct segment seg[SEGS]; /* indexed by enum seg */
     u64 gdt_base, idt_base;
     u32 gdt_limit, idt_limit;
@@ -146,6 +158,7 @@ enum path_flag {
     W(CR3_TARGET, "CR3-target value 0")                                        \
     W(PF_MASK, "page-fault error-code mask")                                   \
     W(PF_MATCH, "page-fault error-code match")                                 \
+    W(ENTRY_CONTROLS, "VM-entry controls")                                     \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
@@ -270,6 +283,9 @@ struct hv_ops {
 
     u64 (*get)(struct vcpu *v, enum guest_reg r);
     void (*set)(struct vcpu *v, enum guest_reg r, u64 value);
+
+    void (*get_segment)(struct vcpu *v, enum seg seg, struct segment *s);
+    void (*set_segment)(struct vcpu *v, enum seg seg, const struct segment *s);
 
     /* A nested-paging entry for physical address pa with ACCESS_* rights;
      * table: it points to the next level. 0 rights give a not-present one. */

@@ -52,7 +52,7 @@ reached() {
 schema >"$SCRATCH/schema"
 RUN=build/run
 reached VMX always $RUN/bochs-vmx
-reached SVM always $RUN/qemu-svm
+reached SVM always $RUN/{qemu-svm,bochs-svm}
 reached VMX "on a fault" $RUN/faults/all-bochs-vmx
 reached SVM "on a fault" $RUN/faults/{hang,fail,host-fault}
 reached VMX benchmark $RUN/bench-bochs-vmx

@@ -24,6 +24,8 @@ FUNCTIONS='
     function refused(code) { return length(code) == 8 && code >= "8" }'
 
 # vmexit(00000072, 0000000000000000, 0000000000000000, 0000000000401002)!
+# The words "Injecting..." of an event leave their line open, and in real mode
+# nothing else ends it.
 qemu_svm_exits() {
     awk -F '[(), !]+' "$FUNCTIONS"'
         /vmexit\(/ { sub(/.*vmexit/, "vmexit")

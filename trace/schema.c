@@ -58,6 +58,13 @@ static const struct schema_value path_bits[] = {
 #undef F
 };
 
+static const struct schema_value task_sources[] = {
+    {TASK_CALL, "CALL"},
+    {TASK_IRET, "IRET"},
+    {TASK_JMP, "JMP"},
+    {TASK_GATE, "gate"},
+};
+
 static const struct schema_value event_types[] = {
     {EVENT_INTR, "interrupt"},
     {EVENT_NMI, "NMI"},
@@ -81,6 +88,8 @@ const struct schema_enum schema_enums[STYLE_COUNT] = {
     [STYLE_path] = {"path", TYPE_u16, true, ARRAY_SIZE(path_bits), path_bits},
     [STYLE_event] = {"event", TYPE_u8, false, ARRAY_SIZE(event_types),
                      event_types},
+    [STYLE_task] = {"task", TYPE_u8, false, ARRAY_SIZE(task_sources),
+                    task_sources},
 };
 
 const struct schema_event *schema_find(u32 id)

@@ -28,6 +28,7 @@ enum field_style {
     STYLE_access,
     STYLE_path,
     STYLE_event,
+    STYLE_task,
     STYLE_COUNT
 };
 

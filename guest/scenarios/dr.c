@@ -68,7 +68,7 @@ SCENARIO(dr4_read_de, DR_READ, .item = 4, .arm = {{EXIT_DR_READ, 4}},
 
 GUEST(dr0_write_cpl3, GOES_ON_AT_2 AT(dr0_write_cpl3, 1) "mov dr0, rbx\n" HERE)
 SCENARIO(dr0_write_cpl3, DR_WRITE, .item = 0, .arm = {{EXIT_DR_WRITE, 0}},
-         .state = guest_at_cpl3,
+         .mode = MODE_64_USER,
          .expect = {{EXIT_DR_WRITE, 1, .item = 0, .length = 3,
                      .vendor = VENDOR_VMX, .has_info = true,
                      .info.dr = {.nr = 0, .gpr = RBX},

@@ -109,11 +109,10 @@ SCENARIO(exc_xm_ud, EXCEPTION, .item = VECTOR_XM, .negative = true,
 /* Alignment: at CPL 3, with CR0.AM and RFLAGS.AC. */
 static void check_alignment(struct guest_state *gs)
 {
-    guest_at_cpl3(gs);
     gs->cr0 |= CR0_AM;
     gs->rflags |= RFLAGS_AC;
 }
-#define STATE_exc_ac .state = check_alignment, .probe = ACCESS_R
+#define STATE_exc_ac .mode = MODE_64_USER, .state = check_alignment, .probe = ACCESS_R
 GUEST(exc_ac,
       GOES_ON_AT_2 "mov ebx, 0x100001\n" AT(exc_ac, 1) "mov eax, [rbx]\n" HERE)
 EXCEPTION(exc_ac, VECTOR_AC, 0, WITH_ERROR(VECTOR_AC, 0),
@@ -130,8 +129,8 @@ EXCEPTION(exc_gp, VECTOR_GP, GUEST_BAD_SEL,
  * for SS. */
 #define SPARE_NOT_PRESENT                                                      \
     "mov rax, 0x00cf13000000ffff\n"                                            \
-    "mov [rip + guest_gdt + 0x38], rax\n"                                      \
-    "mov eax, 0x38\n"
+    "mov [rip + guest_gdt + 0x90], rax\n"                                      \
+    "mov eax, 0x90\n"
 #define STATE_exc_np
 GUEST(exc_np, GOES_ON_AT_2 SPARE_NOT_PRESENT AT(exc_np, 1) "mov ds, eax\n" HERE)
 EXCEPTION(exc_np, VECTOR_NP, GUEST_SPARE, WITH_ERROR(VECTOR_NP, GUEST_SPARE),

@@ -19,7 +19,7 @@ SCENARIO(cpuid, CPUID, .arm = {{EXIT_CPUID}},
 
 /* It is not privileged: it exits at CPL 3 as well. */
 SCENARIO_OF(cpuid_cpl3, cpuid, CPUID, .arm = {{EXIT_CPUID}},
-            .state = guest_at_cpl3, .expect = {{EXIT_CPUID, 1, .length = 2}},
+            .mode = MODE_64_USER, .expect = {{EXIT_CPUID, 1, .length = 2}},
             .see = {GPR(RAX, 0x40000000), GPR(RBX, CPUID_SIGNATURE_EBX),
                     GPR(RCX, CPUID_SIGNATURE_ECX),
                     GPR(RDX, CPUID_SIGNATURE_EDX)});
@@ -82,11 +82,11 @@ SCENARIO(rdtsc_off, RDTSC, .negative = true,
 
 static void set_tsd(struct guest_state *gs)
 {
-    guest_at_cpl3(gs);
     gs->cr4 |= CR4_TSD;
 }
 
-FAULTS_FIRST(rdtsc_tsd, RDTSC, 0, "rdtsc\n", VECTOR_GP, .state = set_tsd);
+FAULTS_FIRST(rdtsc_tsd, RDTSC, 0, "rdtsc\n", VECTOR_GP, .mode = MODE_64_USER,
+             .state = set_tsd);
 
 /* A SIB operand: without decode assists its address must be worked out. */
 GUEST(invlpg,

@@ -156,32 +156,34 @@ SCENARIO(io_off, IO, .negative = true,
 
 /* At CPL 3 the guest's own permission comes first: neither IOPL nor the bitmap
  * of its TSS allow the port (SDM 26.1.1, APM 15.10.3). */
-PRIVILEGE_FIRST(io_cpl3, IO, 0x80, "in al, 0x80\n");
+GUEST(io_cpl3, GOES_ON_AT_2
+      "mov edx, 0x1238\n" AT(io_cpl3, 1) "in al, dx\n" HERE)
+SCENARIO(io_cpl3, IO, .negative = true, .mode = MODE_64_USER,
+         .arm = {{EXIT_IO, GUEST_PORT_DENIED}},
+         .see = {SAW(VECTOR_GP, 0, 1), GPR(RDX, GUEST_PORT_DENIED)});
 
 static void allow_by_iopl(struct guest_state *gs)
 {
-    guest_at_cpl3(gs);
     gs->rflags |= RFLAGS_IOPL3;
 }
 
-/* The bitmap behind the TSS comes within its limit: it allows 0 to FFh. */
-static void allow_by_bitmap(struct guest_state *gs)
-{
-    guest_at_cpl3(gs);
-    gs->seg[SEG_TR].limit += 256 / 8 + 1;
-}
+GUEST(io_iopl,
+      "mov edx, 0x1238\n" AT(io_iopl, 1) "in al, dx\n" AT(io_iopl, 2) "nop\n")
+SCENARIO(io_iopl, IO, .mode = MODE_64_USER, .state = allow_by_iopl,
+         .arm = {{EXIT_IO, GUEST_PORT_DENIED}},
+         .expect = {{EXIT_IO, 1, .length = 1, .has_info = true,
+                     .info.io = {.port = GUEST_PORT_DENIED, .size = 1,
+                                 .in = true},
+                     IO_RAW(GUEST_PORT_DENIED, 1, 1, 0)}},
+         .see = {GPR(RDX, GUEST_PORT_DENIED),
+                 GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
+                              (EMULATED_IN & LOW_BYTES(1)))});
 
-GUEST(io_iopl, AT(io_iopl, 1) "in al, 0x80\n" AT(io_iopl, 2) "nop\n")
-SCENARIO(io_iopl, IO, .arm = {{EXIT_IO, 0x80}}, .state = allow_by_iopl,
+GUEST(io_tss_bitmap, AT(io_tss_bitmap, 1) "in al, 0x80\n" AT(
+                         io_tss_bitmap, 2) "nop\n")
+SCENARIO(io_tss_bitmap, IO, .mode = MODE_64_USER, .arm = {{EXIT_IO, 0x80}},
          .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
                      .info.io = {.port = 0x80, .size = 1, .in = true},
                      IO_RAW(0x80, 1, 1, 1)}},
          .see = {GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
                               (EMULATED_IN & LOW_BYTES(1)))});
-SCENARIO_OF(io_tss_bitmap, io_iopl, IO, .arm = {{EXIT_IO, 0x80}},
-            .state = allow_by_bitmap,
-            .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
-                        .info.io = {.port = 0x80, .size = 1, .in = true},
-                        IO_RAW(0x80, 1, 1, 1)}},
-            .see = {GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
-                                 (EMULATED_IN & LOW_BYTES(1)))});

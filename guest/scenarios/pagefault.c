@@ -36,7 +36,7 @@ SCENARIO(exc_pf_write, EXCEPTION, .item = VECTOR_PF,
          .see = {SAW(VECTOR_PF, 3, 1), SEEN(cr2, GUEST_BASE),
                  GPR(RBX, GUEST_BASE)});
 SCENARIO_OF(exc_pf_user, exc_pf_write, EXCEPTION, .item = VECTOR_PF,
-            .arm = {{EXIT_EXCEPTION, VECTOR_PF}}, .state = guest_at_cpl3,
+            .arm = {{EXIT_EXCEPTION, VECTOR_PF}}, .mode = MODE_64_USER,
             .before = other_cr2,
             .expect = {{EXIT_EXCEPTION, 1, PAGE_FAULT(7, GUEST_BASE)}},
             .see = {SAW(VECTOR_PF, 7, 1), SEEN(cr2, GUEST_BASE),

@@ -10,7 +10,7 @@
 /* What each of these exits reports: no event was being delivered (15.7.2). */
 #define QUIET .raw = {RAW_BUT(EXITINTINFO, 0, ~BIT(31))}
 
-#define AT_CPL3 .state = guest_at_cpl3
+#define AT_CPL3 .mode = MODE_64_USER
 
 /*
  * An SVM instruction with the intercept; and at CPL 3, where #GP comes before

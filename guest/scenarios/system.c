@@ -80,16 +80,16 @@ SCENARIO(mwait_monitored, MWAIT, .arm = {{EXIT_MWAIT}},
 
 /* At CPL 3 they are no instructions (SDM vol 2, APM vol 3: MONITOR). */
 FAULTS_FIRST(monitor_cpl3, MONITOR, 0, "monitor\n", VECTOR_UD,
-             .state = guest_at_cpl3);
+             .mode = MODE_64_USER);
 FAULTS_FIRST(mwait_cpl3, MWAIT, 0, "mwait\n", VECTOR_UD,
-             .state = guest_at_cpl3);
+             .mode = MODE_64_USER);
 
 GUEST(pause, AT(pause, 1) "pause\n")
 SCENARIO(pause, PAUSE, .arm = {{EXIT_PAUSE}},
          .expect = {{EXIT_PAUSE, 1, .length = 2}});
 SCENARIO_OF(pause_off, pause, PAUSE, .negative = true);
 SCENARIO_OF(pause_cpl3, pause, PAUSE, .arm = {{EXIT_PAUSE}},
-            .state = guest_at_cpl3, .expect = {{EXIT_PAUSE, 1, .length = 2}});
+            .mode = MODE_64_USER, .expect = {{EXIT_PAUSE, 1, .length = 2}});
 
 /* XSETBV: the exit comes before the checks of the value, here one that no CPU
  * takes (XCR0.x87 is 0). XGETBV in front and behind: nothing was written. */
@@ -119,13 +119,8 @@ SCENARIO(xsetbv_off, XSETBV, .negative = true, .vendor = VENDOR_SVM,
 
 /* Without CR4.OSXSAVE it is no instruction; at CPL 3 privilege is first. */
 FAULTS_FIRST(xsetbv_ud, XSETBV, 0, "xsetbv\n", VECTOR_UD);
-static void set_osxsave_cpl3(struct guest_state *gs)
-{
-    set_osxsave(gs);
-    guest_at_cpl3(gs);
-}
 FAULTS_FIRST(xsetbv_cpl3, XSETBV, 0, "xsetbv\n", VECTOR_GP,
-             .vendor = VENDOR_VMX, .state = set_osxsave_cpl3);
+             .vendor = VENDOR_VMX, .mode = MODE_64_USER, .state = set_osxsave);
 
 /* On VT-x armed by RDTSC exiting; the secondary control that is on lets the
  * guest have it at all. */

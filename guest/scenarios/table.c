@@ -200,7 +200,7 @@ SCENARIO(ltr_memory, LTR, .arm = {{EXIT_LTR}},
 
 /* Stores are not privileged, and exit at CPL 3, too; for loads privilege comes
  * first. */
-SCENARIO_OF(str_cpl3, str, STR, .arm = {{EXIT_STR}}, .state = guest_at_cpl3,
+SCENARIO_OF(str_cpl3, str, STR, .arm = {{EXIT_STR}}, .mode = MODE_64_USER,
             .expect = {
                 {EXIT_STR, 1, .length = 4,
                  .raw = {RAW_BUT(INSTRUCTION_INFO, WHICH(1) | REGISTER(R9),

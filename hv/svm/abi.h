@@ -98,6 +98,12 @@ enum vmexit {
 #define IOIO_SIZE_SHIFT 4 /* 1, 2, 4: one bit each */
 #define IOIO_PORT_SHIFT 16
 
+/* EXITINFO2 of TASK_SWITCH (15.14.1); its low half is the error code. */
+#define TASK_INFO_IRET  BIT(36)
+#define TASK_INFO_JMP   BIT(38)
+#define TASK_INFO_ERROR BIT(44)
+#define TASK_INFO_RF    BIT(48)
+
 /* EXITINFO1 of MOV CRx with decode assists (15.8.1). */
 #define CR_INFO_MOV BIT(63)
 

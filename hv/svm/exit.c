@@ -9,24 +9,9 @@
 
 #include "hv/cpu.h"
 #include "hv/crossing.h"
-#include "hv/guest.h"
 #include "hv/insn.h"
 #include "hv/lib.h"
-
-/* Decodes the instruction at the guest's RIP; false: not one that exits. */
-static bool decode_insn(struct vcpu *v, struct insn *i)
-{
-    u8 bytes[INSN_MAX_LENGTH];
-    size_t size = sizeof(bytes);
-    const u8 *at = guest_memory(v->exit.rip, size);
-
-    while (!at && --size > 0) /* close to the end of the guest's memory */
-        at = guest_memory(v->exit.rip, size);
-    if (!at)
-        return false;
-    memcpy(bytes, at, size);
-    return insn_decode(i, bytes, size, INSN_64);
-}
+#include "hv/mode.h"
 
 /* Is the exit an instruction's, taken in front of it? Then nRIP holds: the
  * intercepts of 15.9, IOIO, MSR, and the exceptions of INT3, INTO and BOUND
@@ -51,11 +36,10 @@ static u8 insn_length(struct vcpu *v, const union vmcb *b)
         return (u8)(b->nrip - b->rip);
     if (b->exitcode == VMEXIT_IOIO) /* EXITINFO2: the next RIP (15.10.2) */
         return (u8)(b->exitinfo2 - b->rip);
-    return decode_insn(v, &i) ? i.length : 0;
+    return mode_decode(v, &i) ? i.length : 0;
 }
 
-/* The linear address of i's memory operand. The segments of a 64-bit guest
- * are flat, FS and GS but for their bases. */
+/* The linear address of i's memory operand. */
 static u64 operand_address(struct vcpu *v, const union vmcb *b,
                            const struct insn *i)
 {
@@ -63,10 +47,8 @@ static u64 operand_address(struct vcpu *v, const union vmcb *b,
 
     memcpy(gpr, v->regs.gpr, sizeof(gpr));
     gpr[RSP] = b->rsp;
-    return insn_address(i, gpr, b->rip + i->length) +
-           (i->segment == SEG_FS   ? b->fs.base
-            : i->segment == SEG_GS ? b->gs.base
-                                   : 0);
+    return mode_linear(v, (enum seg)i->segment,
+                       insn_address(i, gpr, b->rip + i->length));
 }
 
 /* MOV DRn: the general-purpose register is in EXITINFO1[3:0] with decode
@@ -77,7 +59,7 @@ static u8 moved_gpr(struct vcpu *v, const union vmcb *b)
 
     if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
         return b->exitinfo1 & 15;
-    return decode_insn(v, &i) ? i.rm : 0xff;
+    return mode_decode(v, &i) ? i.rm : 0xff;
 }
 
 /* 15.8.2: INT n's vector, with decode assists, else its immediate. */
@@ -87,7 +69,7 @@ static u8 swint_vector(struct vcpu *v, const union vmcb *b)
 
     if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
         return (u8)b->exitinfo1;
-    return decode_insn(v, &i) ? i.imm : 0xff;
+    return mode_decode(v, &i) ? i.imm : 0xff;
 }
 
 /* CR0's codes come from CLTS, LMSW and SMSW, too: then decode assists leave
@@ -109,7 +91,7 @@ static void decode_cr(struct vcpu *v, const union vmcb *b, u8 nr)
         e->info.cr.gpr = b->exitinfo1 & 15;
         return;
     }
-    if (!decode_insn(v, &i)) {
+    if (!mode_decode(v, &i)) {
         e->info.cr.gpr = 0xff;
         return;
     }
@@ -121,7 +103,7 @@ static void decode_cr(struct vcpu *v, const union vmcb *b, u8 nr)
 }
 
 /* 15.12: the vector is part of the code; EXITINFO1 the error code, for #PF
- * EXITINFO2 the address. */
+ * EXITINFO2 the address. Real mode has no error codes (8.6). */
 static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
 {
     const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 |
@@ -129,7 +111,8 @@ static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
     struct exit *e = &v->exit;
 
     e->info.exception.vector = vector;
-    e->info.exception.has_error = with_error >> (vector & 31) & 1;
+    e->info.exception.has_error =
+        (b->cr0 & CR0_PE) && (with_error >> (vector & 31) & 1);
     e->info.exception.error =
         e->info.exception.has_error ? (u32)b->exitinfo1 : 0;
     e->info.exception.address =
@@ -143,14 +126,27 @@ static void decode_exception(struct vcpu *v, const union vmcb *b, u8 vector)
             : EVENT_EXCEPTION;
 }
 
-/* 15.10.2, Figure 15-2. */
-static void decode_io(struct exit *e, u64 info)
+/* 15.10.2, Figure 15-2. Where a string form has its memory is read off the
+ * instruction: EXITINFO1 has the segment with decode assists only, and not
+ * every CPU model that is emulated fills in the address size. */
+static void decode_io(struct vcpu *v, u64 info)
 {
+    struct exit *e = &v->exit;
+    struct insn i;
+
     e->info.io.port = (u16)(info >> IOIO_PORT_SHIFT);
     e->info.io.size = info >> IOIO_SIZE_SHIFT & 7;
     e->info.io.in = (info & IOIO_IN) != 0;
     e->info.io.string = (info & IOIO_STRING) != 0;
     e->info.io.rep = (info & IOIO_REP) != 0;
+    if (!e->info.io.string)
+        return;
+    e->info.io.segment = e->info.io.in ? SEG_ES : SEG_DS;
+    if (mode_decode(v, &i)) {
+        e->info.io.address_size = i.address_size;
+        if (!e->info.io.in && (i.prefixes & PREFIX_SEG))
+            e->info.io.segment = i.segment;
+    }
 }
 
 /* 15.25.6: a page-fault error code, and in bit 32 that it was the access
@@ -176,8 +172,33 @@ static void decode_invlpg(struct vcpu *v, const union vmcb *b)
 
     if (v->vendor[SLOT_CAPS] & SVM_HAS_DECODE)
         e->info.invlpg.address = b->exitinfo1;
-    else if (decode_insn(v, &i)) /* if not, the poison stays */
+    else if (mode_decode(v, &i)) /* if not, the poison stays */
         e->info.invlpg.address = operand_address(v, b, &i);
+}
+
+/* 15.14.1. EXITINTINFO tells a gate in the IDT from CALL. nRIP is not saved;
+ * behind what the old task goes on is read off the instruction, if it was one:
+ * INT n, INT3 and INTO go through a gate, too. */
+static void decode_task(struct vcpu *v, const union vmcb *b)
+{
+    struct exit *e = &v->exit;
+    u64 info = b->exitinfo2, event = b->exitintinfo;
+    u8 type = event >> EVENTINJ_TYPE_SHIFT & 7, vector = (u8)event;
+    bool gate = (event & EVENTINJ_VALID) != 0;
+    bool soft = type == EVENT_SOFT_INT ||
+                (type == EVENT_EXCEPTION &&
+                 (vector == VECTOR_BP || vector == VECTOR_OF));
+    struct insn i;
+
+    e->info.task.selector = (u16)b->exitinfo1;
+    e->info.task.source = gate                    ? TASK_GATE
+                          : info & TASK_INFO_IRET ? TASK_IRET
+                          : info & TASK_INFO_JMP  ? TASK_JMP
+                                                  : TASK_CALL;
+    e->info.task.rf = (info & TASK_INFO_RF) != 0;
+    e->info.task.has_error = (info & TASK_INFO_ERROR) != 0;
+    e->info.task.error = e->info.task.has_error ? (u32)info : 0;
+    e->length = (!gate || soft) && mode_decode(v, &i) ? i.length : 0;
 }
 
 static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
@@ -196,7 +217,7 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
         e->info.msr.index = (u32)v->regs.gpr[RCX];
         break;
     case DETAIL_io:
-        decode_io(e, b->exitinfo1);
+        decode_io(v, b->exitinfo1);
         break;
     case DETAIL_exception:
         decode_exception(v, b, item);
@@ -213,6 +234,9 @@ static void decode_info(struct vcpu *v, const union vmcb *b, u8 item)
     case DETAIL_interrupt: /* still pending; comes at STGI (15.13) */
         e->info.interrupt.vector = e->kind == EXIT_NMI ? VECTOR_NMI : 0;
         e->info.interrupt.acknowledged = false;
+        break;
+    case DETAIL_task:
+        decode_task(v, b);
         break;
     }
 }
@@ -298,7 +322,7 @@ static u8 raised_by(struct vcpu *v, enum insn_op op, u8 vector)
 {
     struct insn i;
 
-    if (!decode_insn(v, &i) || i.op != op)
+    if (!mode_decode(v, &i) || i.op != op)
         return 0;
     return op != INSN_INT || i.imm == vector ? i.length : 0;
 }

@@ -10,6 +10,8 @@
 #include "hv/memory.h"
 #include "hv/msr.h"
 
+#define TR_BUSY 2u /* in the type of a TSS (12.2.2) */
+
 static u64 available; /* SVM_HAS_* of this CPU */
 
 /* What the CPU must offer: a comment, a test, a named failure each. */
@@ -54,6 +56,16 @@ static struct vmcb_segment segment(const struct segment *s)
     return out;
 }
 
+/* Of TR only the size of the TSS counts (15.5.1). VMSAVE need not show that it
+ * is busy, and QEMU's TCG, which never does, aborts when the VMCB says so. */
+static struct vmcb_segment task_segment(const struct segment *s)
+{
+    struct vmcb_segment out = segment(s);
+
+    out.attr &= (u16)~TR_BUSY;
+    return out;
+}
+
 static void encode_state(union vmcb *b, const struct guest_state *gs)
 {
     b->es = segment(&gs->seg[SEG_ES]);
@@ -63,7 +75,7 @@ static void encode_state(union vmcb *b, const struct guest_state *gs)
     b->fs = segment(&gs->seg[SEG_FS]);
     b->gs = segment(&gs->seg[SEG_GS]);
     b->ldtr = segment(&gs->seg[SEG_LDTR]);
-    b->tr = segment(&gs->seg[SEG_TR]);
+    b->tr = task_segment(&gs->seg[SEG_TR]);
     b->gdtr = (struct vmcb_segment){0, 0, gs->gdt_limit, gs->gdt_base};
     b->idtr = (struct vmcb_segment){0, 0, gs->idt_limit, gs->idt_base};
     b->cpl = gs->seg[SEG_SS].attr >> 5 & 3;
@@ -143,6 +155,51 @@ static bool svm_step(struct vcpu *v, u32 path)
     return crossing_step(v, path, svm_advance);
 }
 
+static struct vmcb_segment *segment_field(struct vcpu *v, enum seg seg)
+{
+    union vmcb *b = svm_vmcb(v);
+
+    switch (seg) {
+    case SEG_ES:
+        return &b->es;
+    case SEG_CS:
+        return &b->cs;
+    case SEG_SS:
+        return &b->ss;
+    case SEG_DS:
+        return &b->ds;
+    case SEG_FS:
+        return &b->fs;
+    case SEG_GS:
+        return &b->gs;
+    case SEG_LDTR:
+        return &b->ldtr;
+    default:
+        return &b->tr;
+    }
+}
+
+static void svm_get_segment(struct vcpu *v, enum seg seg, struct segment *s)
+{
+    const struct vmcb_segment *from = segment_field(v, seg);
+    u16 attr = (u16)((from->attr & 0xff) | (from->attr & 0xf00) << 4);
+
+    *s = (struct segment){from->selector,
+                          attr & SEG_ATTR_P ? attr : (u16)SEG_UNUSABLE,
+                          from->limit, from->base};
+    if (seg == SEG_TR)
+        s->attr |= TR_BUSY;
+}
+
+/* The CPL is that of SS (15.5.1 has it in a field of its own). */
+static void svm_set_segment(struct vcpu *v, enum seg seg,
+                            const struct segment *s)
+{
+    *segment_field(v, seg) = seg == SEG_TR ? task_segment(s) : segment(s);
+    if (seg == SEG_SS)
+        svm_vmcb(v)->cpl = s->attr >> 5 & 3;
+}
+
 /* Registers that are one field and nothing else. */
 static u64 *reg_field(struct vcpu *v, enum guest_reg r)
 {
@@ -174,7 +231,8 @@ static u64 *reg_field(struct vcpu *v, enum guest_reg r)
     }
 }
 
-/* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. */
+/* V_TPR, bits 7:0 of v_intr, is CR8 (15.21.1); EFER.SVME is hidden. PDPTEs
+ * are not part of the state: the CPU reads them from memory (15.25.10). */
 static u64 svm_get(struct vcpu *v, enum guest_reg r)
 {
     union vmcb *b = svm_vmcb(v);
@@ -186,7 +244,12 @@ static u64 svm_get(struct vcpu *v, enum guest_reg r)
         return b->interrupt_shadow & INTERRUPT_SHADOW ? BLOCKED_BY_STI : 0;
     case REG_ACTIVITY:
     case REG_PENDING_DEBUG:
+    case REG_PDPTE0 ... REG_PDPTE3: /* read from memory when they are used */
         return 0;
+    case REG_GDTR_BASE:
+        return b->gdtr.base;
+    case REG_GDTR_LIMIT:
+        return b->gdtr.limit;
     case REG_DR0 ... REG_DR3: /* the host has no use for them either */
         return read_dr(r - REG_DR0);
     case REG_CPL:
@@ -213,6 +276,13 @@ static void svm_set(struct vcpu *v, enum guest_reg r, u64 value)
     case REG_ACTIVITY:
     case REG_PENDING_DEBUG: /* there is neither */
     case REG_CPL:
+    case REG_PDPTE0 ... REG_PDPTE3:
+        break;
+    case REG_GDTR_BASE:
+        b->gdtr.base = value;
+        break;
+    case REG_GDTR_LIMIT:
+        b->gdtr.limit = (u32)value;
         break;
     case REG_DR0 ... REG_DR3:
         write_dr(r - REG_DR0, value);
@@ -252,6 +322,8 @@ const struct hv_ops svm_ops = {
     .step = svm_step,
     .get = svm_get,
     .set = svm_set,
+    .get_segment = svm_get_segment,
+    .set_segment = svm_set_segment,
     .nested_entry = svm_nested_entry,
     .flush = svm_flush,
     .dump = svm_dump,

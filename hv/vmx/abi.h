@@ -167,7 +167,6 @@ enum vmcs_field {
 #define QUAL_IO_PORT(q) ((u16)((q) >> 16))
 /* Task switch, Table 28-2. */
 #define QUAL_TASK_SOURCE(q) ((q) >> 30 & 3)
-#define QUAL_TASK_GATE      3u
 /* EPT violations, Table 28-7. */
 #define QUAL_EPT_ACCESS(q) ((u8)((q)&7)) /* read 1, write 2, fetch 4 */
 #define QUAL_EPT_GLA_VALID BIT(7)
@@ -178,6 +177,10 @@ enum vmcs_field {
  * register operand for reasons 23, 25 and 47. */
 #define INFO_REGISTER_OPERAND        BIT(10)
 #define INFO_TABLE_INSTRUCTION(info) ((info) >> 28 & 3)
+/* The same for INS and OUTS, Table 28-9: 0, 1, 2 for 16, 32, 64 bits, and the
+ * segment, counted as enum seg does. */
+#define INFO_IO_ADDRESS(info) ((info) >> 7 & 7)
+#define INFO_IO_SEGMENT(info) ((info) >> 15 & 7)
 
 /* EPT entries, SDM 29.3.2 (EPT Translation Mechanism). */
 #define EPT_READ          BIT(0)

@@ -6,6 +6,8 @@
 
 #include "hv/cpu.h"
 #include "hv/crossing.h"
+#include "hv/mode.h"
+#include "hv/msr.h"
 
 /* What the CPU reports with a basic exit reason, beside the reason itself. */
 #define LEN  1u /* VM-exit instruction length (SDM 28.2.5) */
@@ -202,14 +204,32 @@ static void decode_dr(struct exit *e, u64 qualification)
     e->info.dr.gpr = QUAL_DR_GPR(qualification);
 }
 
-/* SDM Table 28-5. */
-static void decode_io(struct exit *e, u64 qualification)
+/* SDM Table 28-5. For the string forms the instruction information, where the
+ * CPU has it (SDM A.1, IA32_VMX_BASIC[54]), else the instruction itself. */
+static void decode_io(struct vcpu *v, u64 qualification)
 {
+    struct exit *e = &v->exit;
+    struct insn i;
+    u32 info;
+
     e->info.io.port = QUAL_IO_PORT(qualification);
     e->info.io.size = QUAL_IO_SIZE(qualification);
     e->info.io.in = (qualification & QUAL_IO_IN) != 0;
     e->info.io.string = (qualification & QUAL_IO_STRING) != 0;
     e->info.io.rep = (qualification & QUAL_IO_REP) != 0;
+    if (!e->info.io.string)
+        return;
+    e->info.io.segment = e->info.io.in ? SEG_ES : SEG_DS;
+    if (rdmsr(MSR_VMX_BASIC) & VMX_BASIC_INS_OUTS) {
+        info = (u32)vmread(VMCS_EXIT_INSTRUCTION_INFO);
+        e->info.io.address_size = (u8)(2 << INFO_IO_ADDRESS(info));
+        if (!e->info.io.in)
+            e->info.io.segment = INFO_IO_SEGMENT(info);
+    } else if (mode_decode(v, &i)) {
+        e->info.io.address_size = i.address_size;
+        if (!e->info.io.in && (i.prefixes & PREFIX_SEG))
+            e->info.io.segment = i.segment;
+    }
 }
 
 /* SDM Table 28-7; a misconfiguration has the address alone. */
@@ -223,6 +243,23 @@ static void decode_ept(struct exit *e, u64 qualification, bool violation)
         e->info.npf.gla_valid && (qualification & QUAL_EPT_FINAL) != 0;
     e->info.npf.access = violation ? QUAL_EPT_ACCESS(qualification) : 0;
     e->length = delivery_length();
+}
+
+/* SDM 26.4.2 and Table 28-2: by an instruction, or by an event's gate, whose
+ * error code goes along with the IDT-vectoring information. */
+static void decode_task(struct exit *e, u64 qualification)
+{
+    u32 event = (u32)vmread(VMCS_IDT_VECTORING_INFO);
+    bool gate = QUAL_TASK_SOURCE(qualification) == TASK_GATE;
+    bool has_error = gate && (event & INTR_VALID) && (event & INTR_HAS_ERROR);
+
+    e->length =
+        gate ? delivery_length() : (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH);
+    e->info.task.selector = (u16)qualification;
+    e->info.task.source = QUAL_TASK_SOURCE(qualification);
+    e->info.task.rf = (vmread(VMCS_GUEST_RFLAGS) & RFLAGS_RF) != 0;
+    e->info.task.has_error = has_error;
+    e->info.task.error = has_error ? (u32)vmread(VMCS_IDT_VECTORING_ERROR) : 0;
 }
 
 /* Reasons 46 and 47, SDM 28.2.5: which of four instructions. */
@@ -252,10 +289,8 @@ static void decode_info(struct vcpu *v, u32 reason, u64 qualification)
         e->info.interrupt.vector = (u8)qualification;
         e->info.interrupt.acknowledged = true;
         break;
-    case REASON_TASK_SWITCH: /* by an instruction, or by an event's gate */
-        e->length = QUAL_TASK_SOURCE(qualification) != QUAL_TASK_GATE
-                        ? (u8)vmread(VMCS_EXIT_INSTRUCTION_LENGTH)
-                        : delivery_length();
+    case REASON_TASK_SWITCH:
+        decode_task(e, qualification);
         break;
     case REASON_INVLPG:
         e->info.invlpg.address = qualification;
@@ -267,7 +302,7 @@ static void decode_info(struct vcpu *v, u32 reason, u64 qualification)
         decode_dr(e, qualification);
         break;
     case REASON_IO:
-        decode_io(e, qualification);
+        decode_io(v, qualification);
         break;
     case REASON_RDMSR:
     case REASON_WRMSR:
@@ -429,6 +464,7 @@ static u16 word_field(enum raw_word word)
         [RAW_CR3_TARGET] = VMCS_CR3_TARGET0,
         [RAW_PF_MASK] = VMCS_PAGE_FAULT_ERROR_MASK,
         [RAW_PF_MATCH] = VMCS_PAGE_FAULT_ERROR_MATCH,
+        [RAW_ENTRY_CONTROLS] = VMCS_ENTRY_CONTROLS,
     };
 
     return word < ARRAY_SIZE(fields) ? fields[word] : 0;

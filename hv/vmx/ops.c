@@ -127,14 +127,26 @@ static void reset_controls(struct vcpu *v)
 }
 
 /* The fields of the eight segment registers lie in the order of enum seg. */
-static void reset_segment(enum seg i, const struct segment *s)
+static void vmx_set_segment(struct vcpu *v, enum seg i, const struct segment *s)
 {
     u32 rights = s->attr == SEG_UNUSABLE ? RIGHTS_UNUSABLE : s->attr;
 
+    (void)v;
     vmwrite(VMCS_GUEST_ES_SELECTOR + 2 * i, s->selector);
     vmwrite(VMCS_GUEST_ES_LIMIT + 2 * i, s->limit);
     vmwrite(VMCS_GUEST_ES_RIGHTS + 2 * i, rights);
     vmwrite(VMCS_GUEST_ES_BASE + 2 * i, s->base);
+}
+
+static void vmx_get_segment(struct vcpu *v, enum seg i, struct segment *s)
+{
+    u64 rights = vmread(VMCS_GUEST_ES_RIGHTS + 2 * i);
+
+    (void)v;
+    s->selector = (u16)vmread(VMCS_GUEST_ES_SELECTOR + 2 * i);
+    s->limit = (u32)vmread(VMCS_GUEST_ES_LIMIT + 2 * i);
+    s->attr = rights & RIGHTS_UNUSABLE ? (u16)SEG_UNUSABLE : (u16)rights;
+    s->base = vmread(VMCS_GUEST_ES_BASE + 2 * i);
 }
 
 static void vmx_set(struct vcpu *v, enum guest_reg r, u64 value);
@@ -142,7 +154,7 @@ static void vmx_set(struct vcpu *v, enum guest_reg r, u64 value);
 static void reset_guest(struct vcpu *v, const struct guest_state *gs)
 {
     for (enum seg i = 0; i < SEGS; i++)
-        reset_segment(i, &gs->seg[i]);
+        vmx_set_segment(v, i, &gs->seg[i]);
     vmwrite(VMCS_GUEST_GDTR_BASE, gs->gdt_base);
     vmwrite(VMCS_GUEST_GDTR_LIMIT, gs->gdt_limit);
     vmwrite(VMCS_GUEST_IDTR_BASE, gs->idt_base);
@@ -160,6 +172,8 @@ static void reset_guest(struct vcpu *v, const struct guest_state *gs)
         write_dr(n, 0);
     vmx_set(v, REG_DR6, DR6_RESET);
     vmx_set(v, REG_EFER, gs->efer);
+    for (u32 n = 0; n < PDPTES; n++)
+        vmx_set(v, (enum guest_reg)(REG_PDPTE0 + n), gs->pdpte[n]);
 }
 
 /* What an exit loads (SDM 28.5): the host as it is now. The selectors' RPL
@@ -265,6 +279,15 @@ static enum vmcs_field register_field(enum guest_reg r)
         return VMCS_GUEST_INTERRUPTIBILITY;
     case REG_PENDING_DEBUG:
         return VMCS_GUEST_PENDING_DEBUG;
+    case REG_GDTR_BASE:
+        return VMCS_GUEST_GDTR_BASE;
+    case REG_GDTR_LIMIT:
+        return VMCS_GUEST_GDTR_LIMIT;
+    case REG_PDPTE0:
+    case REG_PDPTE1:
+    case REG_PDPTE2:
+    case REG_PDPTE3: /* 64-bit fields: encodings two apart */
+        return VMCS_GUEST_PDPTE0 + 2 * (r - REG_PDPTE0);
     default:
         return VMCS_GUEST_EFER;
     }
@@ -363,6 +386,8 @@ const struct hv_ops vmx_ops = {
     .step = vmx_step,
     .get = vmx_get,
     .set = vmx_set,
+    .get_segment = vmx_get_segment,
+    .set_segment = vmx_set_segment,
     .nested_entry = vmx_nested_entry,
     .flush = vmx_flush,
     .dump = vmx_dump,

@@ -36,10 +36,6 @@ const u8 guest_gdt_end[1] __attribute__((visibility("hidden")));
 const u8 guest_text_start[1];
 const u8 guest_idt[1], guest_pd[1], guest_pt[1], guest_text_end[1];
 const u8 guest_seen[8], guest_vectors[1], guest_stack_top[1];
-void guest_at_cpl3(struct guest_state *gs)
-{
-    (void)gs;
-}
 void *guest_memory(u64 gpa, u64 size)
 {
     (void)gpa;

@@ -14,6 +14,7 @@
 #include "hv/crossing.h"
 #include "hv/guest.h"
 #include "hv/insn.h"
+#include "hv/mode.h"
 #include "hv/svm/svm.h"
 
 #define RIP 0x10000
@@ -21,9 +22,16 @@
 /* The guest's instruction, where older CPUs leave it to be read. */
 static u8 code[INSN_MAX_LENGTH];
 
-void *guest_memory(u64 gpa, u64 size)
+bool mode_decode(struct vcpu *vcpu, struct insn *i)
 {
-    return gpa == RIP && size <= sizeof(code) ? code : NULL;
+    return vcpu->exit.rip == RIP && insn_decode(i, code, sizeof(code), INSN_64);
+}
+
+u64 mode_linear(struct vcpu *vcpu, enum seg seg, u64 offset)
+{
+    (void)vcpu;
+    (void)seg;
+    return offset;
 }
 
 static struct svm_area area;
