@@ -7,6 +7,7 @@
 #include "hv/console.h"
 #include "hv/format.h"
 #include "hv/guest.h"
+#include "hv/judge.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
 
@@ -54,7 +55,7 @@ void entry_compare(struct vcpu *v)
                rule->section);
     }
     if (refused != (o->refusals != 0))
-        scenario_judge(v->run, VERDICT_FAIL, reason);
+        judge(v->run, VERDICT_FAIL, reason);
     guest_check(v, "entry refused", o->refusals != 0, refused);
 }
 

@@ -24,11 +24,8 @@ struct run {
     struct entry_opinion opinion;
 };
 
-/* Lowers the verdict; the first reason stays. */
-void scenario_judge(struct run *run, enum verdict verdict, const char *reason);
-
-/* Compares v->exit with what the scenario expects next; between trace and
- * handler. False: there have been too many exits, v->stop says so. */
+/* hv/judge.c: compares v->exit with what the scenario expects next; between
+ * trace and handler. False: there have been too many exits, v->stop says so. */
 bool scenario_observe(struct vcpu *v);
 
 /* Runs the scenarios that the configuration selects, or all that are no
