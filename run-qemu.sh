@@ -25,7 +25,8 @@ Boots build/esp on one platform and shows every crossing of the guest.
                        bochs-svm   AMD-V in Bochs
                        bochs-vmx-smp  VT-x with two CPUs, and of the scenarios
                                    only those that need them
-                       kvm         this machine's own, through nested KVM
+                       kvm         this machine's own KVM, if it nests; if not,
+                       it says why and takes qemu-svm
                        kvm-svm     nested KVM in software: Tollgate in a
                        kvm-vmx     guest of a Linux in TCG or in Bochs
   --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
@@ -131,23 +132,36 @@ need_built() {
         die "the host tool build/tollgate is missing: run 'make' first"
 }
 
-# A KVM that cannot nest would only show "no virtualization" from inside.
-need_nested_kvm() {
-    local instead='choose --platform kvm-svm or kvm-vmx instead'
+# Why this machine's KVM cannot run Tollgate; nothing when it can. One that does
+# not nest would only show "no virtualization" from inside.
+kvm_lacks() {
     local module
-    [ -e /dev/kvm ] || die "there is no /dev/kvm on this machine; $instead"
-    { : <>/dev/kvm; } 2>/dev/null ||
-        die "/dev/kvm cannot be opened by $(id -un)" \
-            "(is it in the group kvm?); or $instead"
+    [ -e /dev/kvm ] || echo "there is no /dev/kvm on this machine"
+    [ -e /dev/kvm ] || return 0
+    if ! { : <>/dev/kvm; } 2>/dev/null; then
+        echo "/dev/kvm cannot be opened by $(id -un) (is it in the group kvm?)"
+        return
+    fi
     module=$(sed -n 's/^flags.* \(vmx\|svm\) .*/\1/p;T;q' /proc/cpuinfo)
     case $module in
     vmx) module=kvm_intel ;;
     svm) module=kvm_amd ;;
-    *) die "this CPU offers neither vmx nor svm, so a guest of KVM cannot" \
-        "have it either; $instead" ;;
+    *)
+        echo "this CPU offers neither vmx nor svm, so no guest of KVM has it"
+        return
+        ;;
     esac
     grep -qs '^[1Y]' "/sys/module/$module/parameters/nested" ||
-        die "KVM does not nest here: load $module with nested=1, or $instead"
+        echo "KVM does not nest here (load $module with nested=1)"
+}
+
+choose_kvm() {
+    local lacks
+    lacks=$(kvm_lacks)
+    [ -n "$lacks" ] || return 0
+    echo "run-qemu.sh: no platform kvm: $lacks; running on qemu-svm instead" \
+        "(nested KVM in software: kvm-svm, kvm-vmx)" >&2
+    PLATFORM=qemu-svm
 }
 
 # shellcheck source=tools/nested/run.sh
@@ -168,7 +182,7 @@ need_bochs() {
 check_platform() {
     case $PLATFORM in
     qemu-svm) need_qemu ;;
-    kvm) need_qemu && need_nested_kvm ;;
+    kvm) need_qemu && choose_kvm ;;
     bochs-vmx | bochs-vmx-tigerlake | bochs-vmx-arrandale | bochs-vmx-smp | \
         bochs-svm) need_bochs ;;
     kvm-svm) need_qemu && need_nested ;;

@@ -90,6 +90,17 @@ on_the_line() {
         "$TOLLGATE" print "$SCRATCH/flipped"
 }
 
+without_nested_kvm() {
+    local name="without nested KVM it says so and runs on another platform"
+    if [ -w /dev/kvm ] &&
+        grep -qs '^[1Y]' /sys/module/kvm_{intel,amd}/parameters/nested; then
+        skip "$name" "KVM nests here"
+        return
+    fi
+    wants "$name" 0 "running on qemu-svm instead" \
+        run no-kvm --platform kvm --scenarios cpuid
+}
+
 around_it() {
     wants "an unknown platform is named" 2 "unknown platform 'pdp11'" \
         ./run-qemu.sh --platform pdp11
@@ -100,6 +111,7 @@ around_it() {
     wants "the wall-clock limit names the last line" 3 \
         "the last line of the stream was:" run limit --timeout 1 \
         --scenarios demo_hang --watchdog-ms 60000
+    without_nested_kvm
     wants "a missing emulator names its package" 3 "package qemu-system-x86" \
         env PATH="$SCRATCH/bin" /bin/bash run-qemu.sh
 }
