@@ -183,6 +183,7 @@ struct scenario {
     bool demo;            /* runs only when it is named */
     bool final;           /* the last expected exit ends it */
     bool negative;        /* with the control off: no exit at all */
+    u8 without;           /* or others, but none of this enum exit_kind */
     bool last;            /* to run after all others: it leaves an INIT */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u8 mode;              /* enum guest_mode in which it starts */

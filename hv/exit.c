@@ -11,10 +11,11 @@ _Static_assert(EXIT_KINDS < 250, "an exit kind fits in a byte");
 const struct exit_row exit_rows[EXIT_KINDS] = {
     [EXIT_NONE] = {.name = "NONE", .vmx_reason = -1, .svm_code = SVM_NONE},
 #define EXIT(kind, detail, vmx_reason, vmx_control, vmx_gate, svm_code,        \
-             svm_count, svm_gate, uncovered)                                   \
-    [EXIT_##kind] = {#kind,       DETAIL_##detail, vmx_reason,                 \
-                     vmx_control, FEAT_##vmx_gate, svm_code,                   \
-                     svm_count,   FEAT_##svm_gate, uncovered},
+             svm_count, svm_gate, vmx_uncovered, svm_uncovered)                \
+    [EXIT_##kind] = {#kind,        DETAIL_##detail, vmx_reason,                \
+                     vmx_control,  FEAT_##vmx_gate, svm_code,                  \
+                     svm_count,    FEAT_##svm_gate, vmx_uncovered,             \
+                     svm_uncovered},
 #include "hv/exit.def"
 };
 

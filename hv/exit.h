@@ -181,15 +181,16 @@ enum vmx_word {
 
 /* One row of exit.def as data. */
 struct exit_row {
-    const char *name;      /* "CPUID" */
-    u8 detail;             /* enum exit_detail */
-    short vmx_reason;      /* basic exit reason, -1: not on VT-x */
-    u16 vmx_control;       /* VMX_CTL(word, bit): what arms it */
-    u16 vmx_gate;          /* enum feature, FEAT_NONE: always there */
-    long long svm_code;    /* first exit code, SVM_NONE: not on AMD-V */
-    u16 svm_count;         /* how many codes: CR numbers, vectors */
-    u16 svm_gate;          /* enum feature */
-    const char *uncovered; /* why no scenario provokes it (yet), or "" */
+    const char *name;          /* "CPUID" */
+    u8 detail;                 /* enum exit_detail */
+    short vmx_reason;          /* basic exit reason, -1: not on VT-x */
+    u16 vmx_control;           /* VMX_CTL(word, bit): what arms it */
+    u16 vmx_gate;              /* enum feature, FEAT_NONE: always there */
+    long long svm_code;        /* first exit code, SVM_NONE: not on AMD-V */
+    u16 svm_count;             /* how many codes: CR numbers, vectors */
+    u16 svm_gate;              /* enum feature */
+    const char *vmx_uncovered; /* why no scenario provokes it there, or "" */
+    const char *svm_uncovered; /* (or not every code of the row) */
 };
 
 #define SVM_NONE (-99)

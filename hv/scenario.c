@@ -138,7 +138,8 @@ static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
     ring_attend(v->ring, ATTEND_OWNER, true);
     v->device = run.device;
     ring_tick(v->ring, rdtsc());
-    trace_scenario_begin(v->ring, s->name, s->kind);
+    trace_scenario_begin(v->ring, s->name, s->kind,
+                         s->negative ? s->kind : s->without);
     if (skipped(v, caps)) {
         /* the reason is written */
     } else if (!host_try(run_guest, v)) {

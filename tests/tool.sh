@@ -4,6 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 
 MKSTREAM=build/unit/mkstream
+for program in "$TOLLGATE" "$MKSTREAM"; do
+    if [ ! -x "$program" ]; then
+        echo "tool.sh: $program is missing: run 'make all unit-build'" >&2
+        exit 3
+    fi
+done
 
 # stream WORD...: a stream in $SCRATCH/WORD-WORD; prints its name.
 stream() {
@@ -110,6 +116,15 @@ judging() {
     wants "a good run passes" 0 "2 pass, 1 skip" "$TOLLGATE" verdict "$(stream)"
     wants "codes without a scenario are listed" 0 "not-covered" \
         "$TOLLGATE" verdict "$(stream svm)"
+    wants "the coverage counts what came" 0 \
+        "coverage: 1 of 176 exit codes provoked; of all: 1 pass, 1 skip, 174" \
+        "$TOLLGATE" verdict "$(stream svm)"
+    wants "--verbose has the negatives of each kind" 0 \
+        "HLT                  two: pass, 3 checks" \
+        "$TOLLGATE" verdict --verbose "$(stream svm)"
+    wants "... and why a kind can have none" 0 \
+        "CPUID                none: exits always (SDM 26.1.2)" \
+        "$TOLLGATE" verdict --verbose "$(stream)"
     wants "a selection has no coverage" 0 "2 pass, 1 skip" \
         "$TOLLGATE" verdict "$(stream select)"
     wants "a failed check fails the run" 1 "rip: want 0x1000 got 0x1002" \
@@ -149,6 +164,8 @@ reporting() {
     wants "JSON has the run" 0 '"platform": "synthetic"' cat "$SCRATCH/json"
     wants "JSON has each code" 0 '"name": "CR_READ(5)"' cat "$SCRATCH/json"
     wants "JSON has the code as a number" 0 '"code": 114' cat "$SCRATCH/json"
+    wants "JSON has the negative" 0 '"without": "HLT"' cat "$SCRATCH/json"
+    wants "JSON has what came" 0 '"provoked": true' cat "$SCRATCH/json"
     wants "TAP has the failure" 0 'not ok 2 - two' cat "$SCRATCH/tap"
     wants "TAP has the skip" 0 'ok 3 - three # SKIP VMX_HLT is missing' \
         cat "$SCRATCH/tap"
@@ -202,6 +219,31 @@ preflight() {
     echo 'cpuid pass' >"$SCRATCH/expect"
     wants "no list of scenarios is held against it" 0 "ready:" \
         "$TOLLGATE" verdict --expect "$SCRATCH/expect" "$(stream preflight svm)"
+}
+
+# Two runs side by side: one of them a selection, of the other vendor.
+side_by_side() {
+    local page=$SCRATCH/page
+    "$TOLLGATE" verdict --platform whole --json "$SCRATCH/json" \
+        "$(stream svm)" >/dev/null 2>&1 || true
+    "$TOLLGATE" verdict --platform part --json "$SCRATCH/part" \
+        "$(stream select fail)" >/dev/null 2>&1 || true
+    wants "conformance makes a page of runs" 0 "" side_by_side_page "$page"
+    wants "... with what each provoked" 0 "| \`whole\` | SVM | 1 | 2 | 1 | 0 | 0 |" \
+        cat "$page"
+    wants "... and all together" 0 "- AMD-V: 1 of 176 exit codes provoked" \
+        cat "$page"
+    wants "... with each exit" 0 "| 72h | CPUID | pass |" cat "$page"
+    wants "... one without a scenario, too" 0 "| 5h | CR_READ(5) | - |" \
+        cat "$page"
+    wants "... with each scenario" 0 "| \`two\` | CPUID | pass | **fail** |" \
+        cat "$page"
+    wants "conformance needs a file that is JSON" 2 "part2" \
+        "$TOLLGATE" conformance "$SCRATCH/part2"
+}
+
+side_by_side_page() {
+    "$TOLLGATE" conformance "$SCRATCH/json" "$SCRATCH/part" >"$1"
 }
 
 # What is intact is decoded, what is not is placed and counted.
@@ -266,6 +308,7 @@ judging
 reporting
 junit
 preflight
+side_by_side
 damage
 usage
 finish

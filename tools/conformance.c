@@ -10,8 +10,9 @@
 static const char help[] =
     "usage: tollgate conformance VERDICT.JSON...\n"
     "\n"
-    "Prints a Markdown page: a line for each scenario, a column for each run\n"
-    "(as tollgate verdict --json wrote it), and what each run covers.\n"
+    "Prints a Markdown page of runs (as tollgate verdict --json wrote them),\n"
+    "a column for each: what it provoked, the verdict on each exit, and the\n"
+    "verdict of each scenario.\n"
     "\n"
     "  --help       this text\n";
 
@@ -59,56 +60,54 @@ static bool printed(size_t before, const char *name)
     return false;
 }
 
+/* The verdict as a cell of the page. */
+static const char *cell(const json_t *entry)
+{
+    const char *verdict = entry ? text(entry, "verdict") : "";
+
+    if (strcmp(verdict, "known-deviation") == 0)
+        return "**deviation**";
+    if (strcmp(verdict, "fail") == 0)
+        return "**fail**";
+    return strcmp(verdict, "not-covered") == 0 ? "-" : verdict;
+}
+
+static bool is_of(size_t run, const char *vendor)
+{
+    return strcmp(text(runs[run], "vendor"), vendor) == 0;
+}
+
+/* Begins a table with `first` as its columns to the left; vendor: only those
+ * runs, NULL: all. */
+static void print_head(const char *first, int columns, const char *vendor)
+{
+    printf("\n| %s |", first);
+    for (size_t r = 0; r < run_count; r++)
+        if (!vendor || is_of(r, vendor))
+            printf(" %s |", text(runs[r], "platform"));
+    printf("\n|");
+    for (int n = 0; n < columns; n++)
+        printf("---|");
+    for (size_t r = 0; r < run_count; r++)
+        if (!vendor || is_of(r, vendor))
+            printf("---|");
+    putchar('\n');
+}
+
 static void print_scenario(const json_t *scenario)
 {
     const char *name = text(scenario, "name");
 
     printf("| `%s` | %s |", name, text(scenario, "kind"));
-    for (size_t r = 0; r < run_count; r++) {
-        const json_t *entry = find(runs[r], name);
-        const char *verdict = entry ? text(entry, "verdict") : "";
-
-        printf(" %s |", strcmp(verdict, "known-deviation") == 0
-                            ? "**deviation**"
-                        : strcmp(verdict, "fail") == 0 ? "**fail**"
-                                                       : verdict);
-    }
+    for (size_t r = 0; r < run_count; r++)
+        printf(" %s |", cell(find(runs[r], name)));
     putchar('\n');
 }
 
-static void print_summary(const json_t *run)
+static void print_scenarios(void)
 {
-    const json_t *summary = json_object_get(run, "summary");
-    const char *key;
-    json_t *value;
-    bool first = true;
-
-    printf("- `%s` (%s):", text(run, "platform"), text(run, "vendor"));
-    json_object_foreach((json_t *)summary, key, value)
-    {
-        if (!json_is_integer(value))
-            continue;
-        printf("%s %lld %s", first ? "" : ",",
-               (long long)json_integer_value(value), key);
-        first = false;
-    }
-    putchar('\n');
-}
-
-static void print_page(void)
-{
-    printf("# Conformance\n\n"
-           "Made by `make conformance` from the last run on each platform.\n"
-           "*skip*: this CPU lacks the feature; *deviation*: the platform is\n"
-           "wrong, `deviations.md` has the evidence; an empty field: the\n"
-           "scenario is for the other vendor.\n\n"
-           "| scenario | exit |");
-    for (size_t r = 0; r < run_count; r++)
-        printf(" %s |", text(runs[r], "platform"));
-    printf("\n|---|---|");
-    for (size_t r = 0; r < run_count; r++)
-        printf("---|");
-    putchar('\n');
+    printf("\n## By scenario\n");
+    print_head("scenario | exit", 2, NULL);
     for (size_t r = 0; r < run_count; r++) {
         const json_t *list = json_object_get(runs[r], "scenarios");
         json_t *entry;
@@ -120,9 +119,139 @@ static void print_page(void)
                 print_scenario(entry);
         }
     }
-    printf("\nBy exit code, those without a scenario included:\n\n");
+}
+
+/* The run's entry on a code in its list "exits", NULL: none. */
+static const json_t *exit_of(const json_t *run, json_int_t code)
+{
+    const json_t *list = json_object_get(run, "exits");
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(list, i, entry)
+    {
+        if (json_integer_value(json_object_get(entry, "code")) == code)
+            return entry;
+    }
+    return NULL;
+}
+
+/* The scenarios say it, for a run of some of them has no list of exits. */
+static bool provoked(const json_t *run, json_int_t code)
+{
+    const json_t *list = json_object_get(run, "scenarios");
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(list, i, entry)
+    {
+        if (json_is_true(json_object_get(entry, "provoked")) &&
+            json_integer_value(json_object_get(entry, "code")) == code)
+            return true;
+    }
+    return false;
+}
+
+/* A vendor's complete run, which has each of its codes, NULL: there is none. */
+static const json_t *complete_run(const char *vendor)
+{
     for (size_t r = 0; r < run_count; r++)
-        print_summary(runs[r]);
+        if (is_of(r, vendor) &&
+            json_array_size(json_object_get(runs[r], "exits")))
+            return runs[r];
+    return NULL;
+}
+
+/* How many codes some run provoked, or the run with that index. */
+static int count_provoked(const char *vendor, size_t run)
+{
+    const json_t *list = json_object_get(complete_run(vendor), "exits");
+    json_t *entry;
+    size_t i;
+    int count = 0;
+
+    json_array_foreach(list, i, entry)
+    {
+        json_int_t code = json_integer_value(json_object_get(entry, "code"));
+        bool came = false;
+
+        for (size_t r = 0; r < run_count; r++)
+            came = came || ((run == run_count || r == run) &&
+                            is_of(r, vendor) && provoked(runs[r], code));
+        count += came;
+    }
+    return count;
+}
+
+static void print_coverage(const char *vendor, const char *name,
+                           const char *codes)
+{
+    const json_t *run = complete_run(vendor);
+
+    if (run)
+        printf("- %s: %d of %zu %s provoked on one platform or another\n", name,
+               count_provoked(vendor, run_count),
+               json_array_size(json_object_get(run, "exits")), codes);
+}
+
+static void print_summary(size_t r)
+{
+    const json_t *summary = json_object_get(runs[r], "summary");
+    const char *key;
+    json_t *value;
+
+    printf("| `%s` | %s | %d |", text(runs[r], "platform"),
+           text(runs[r], "vendor"), count_provoked(text(runs[r], "vendor"), r));
+    json_object_foreach((json_t *)summary, key, value)
+    {
+        if (strcmp(key, "error") != 0 && strcmp(key, "not-covered") != 0)
+            printf(" %lld |", (long long)json_integer_value(value));
+    }
+    putchar('\n');
+}
+
+static void print_exits(const char *vendor, const char *title,
+                        const char *first)
+{
+    const json_t *list = json_object_get(complete_run(vendor), "exits");
+    json_t *entry;
+    size_t i;
+
+    if (!list)
+        return;
+    printf("\n## %s\n", title);
+    print_head(first, 2, vendor);
+    json_array_foreach(list, i, entry)
+    {
+        json_int_t code = json_integer_value(json_object_get(entry, "code"));
+
+        printf(strcmp(vendor, "VMX") == 0 ? "| %lld | %s |" : "| %llXh | %s |",
+               (long long)code, text(entry, "name"));
+        for (size_t r = 0; r < run_count; r++)
+            if (is_of(r, vendor))
+                printf(" %s |", cell(exit_of(runs[r], code)));
+        putchar('\n');
+    }
+}
+
+static void print_page(void)
+{
+    printf("# Conformance\n\n"
+           "Made by `make conformance` from the last run on each platform.\n"
+           "*skip*: this CPU lacks the feature; *deviation*: the platform is\n"
+           "wrong, `deviations.md` has the evidence; -: no scenario provokes\n"
+           "it, `exits.md` says why. An exit is as good as the worst of its\n"
+           "scenarios; it counts as provoked when it was seen in one of them.\n"
+           "\n");
+    print_coverage("VMX", "VT-x", "exit reasons");
+    print_coverage("SVM", "AMD-V", "exit codes");
+    printf("\n| platform | vendor | exits provoked | pass | skip | deviation |"
+           " fail |\n|---|---|---:|---:|---:|---:|---:|\n");
+    for (size_t r = 0; r < run_count; r++)
+        print_summary(r);
+    print_exits("VMX", "VT-x, by exit reason", "reason | exit");
+    print_exits("SVM", "AMD-V, by exit code", "code | exit");
+    print_scenarios();
 }
 
 int cmd_conformance(int argc, char **argv)

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "hv/exit.h"
 #include "hv/feature.h"
 #include "tools/tollgate.h"
+
+/* Codes up to here are indices of intercept bits (APM Appendix C). */
+#define LAST_INTERCEPT 0xdf
 
 /* The codes of a row on the run's vendor: how many, from *first on. */
 static u32 row_codes(const struct exit_row *row, u8 vendor, u32 *first)
@@ -19,16 +21,57 @@ static u32 row_codes(const struct exit_row *row, u8 vendor, u32 *first)
     return row->vmx_reason < 0 ? 0 : 1;
 }
 
-static bool has_scenario(const struct run *r, u32 kind, u32 code)
+static void *grow(void *list, u32 count, size_t size)
 {
-    for (u32 i = 0; i < r->count; i++)
-        if (!r->scenarios[i].not_run && r->scenarios[i].kind == kind &&
-            r->scenarios[i].code == code)
-            return true;
-    return false;
+    list = reallocarray(list, count + 1, size);
+    if (!list) {
+        complain("out of memory");
+        exit(STATUS_ERROR);
+    }
+    return list;
 }
 
-static void add_gap(struct coverage *c, u32 kind, u32 code, u32 base, u32 count)
+/* How the worst of two verdicts on one code reads: a scenario that was skipped
+ * says nothing when another ran, an error is a failure. */
+static u8 worse(u8 a, u8 b)
+{
+    if (b == VERDICT_ERROR)
+        b = VERDICT_FAIL;
+    if (a == VERDICT_NOT_COVERED || a == VERDICT_SKIP)
+        return b;
+    return b == VERDICT_SKIP || a > b ? a : b;
+}
+
+/* Adds what the run's scenarios of one kind say about a code. */
+static void add_kind(struct code *c, const struct run *r, u32 kind)
+{
+    u8 verdict = VERDICT_NOT_COVERED;
+
+    for (u32 i = 0; i < r->count; i++) {
+        const struct scenario *s = &r->scenarios[i];
+
+        if (s->not_run || s->kind != kind || s->without == kind ||
+            s->code != c->code)
+            continue;
+        verdict = worse(verdict, s->verdict);
+        c->came = c->came || s->came;
+    }
+    if (verdict == VERDICT_NOT_COVERED || c->verdict == VERDICT_NOT_COVERED)
+        c->verdict = VERDICT_NOT_COVERED;
+    else
+        c->verdict = worse(c->verdict, verdict);
+}
+
+static bool covered(const struct run *r, u32 kind, u32 code)
+{
+    struct code c = {.code = code, .verdict = VERDICT_SKIP};
+
+    add_kind(&c, r, kind);
+    return c.verdict != VERDICT_NOT_COVERED;
+}
+
+static void add_gap(struct coverage *c, u8 vendor, u32 kind, u32 code, u32 base,
+                    u32 count)
 {
     const struct exit_row *row = &exit_rows[kind];
     struct gap *g = c->gap_count ? &c->gaps[c->gap_count - 1] : NULL;
@@ -37,30 +80,25 @@ static void add_gap(struct coverage *c, u32 kind, u32 code, u32 base, u32 count)
         g->count++;
         return;
     }
-    g = reallocarray(c->gaps, c->gap_count + 1, sizeof(*g));
-    if (!g) {
-        complain("out of memory");
-        exit(STATUS_ERROR);
-    }
-    c->gaps = g;
-    g[c->gap_count++] = (struct gap){
+    c->gaps = grow(c->gaps, c->gap_count, sizeof(*g));
+    c->gaps[c->gap_count++] = (struct gap){
         .kind = row->name,
         .first = code,
         .count = 1,
         .base = base,
         .range = count > 1,
-        .reason = *row->uncovered ? row->uncovered
-                                  : "no scenario named it, and the exit table "
-                                    "gives no reason",
+        .reason =
+            vendor == VENDOR_SVM ? row->svm_uncovered : row->vmx_uncovered,
         .kind_value = (u8)kind,
     };
 }
 
-/* Is this the code's first row, and has each row that shares it a scenario? */
-static void count_code(struct coverage *c, const struct run *r, u32 kind,
-                       u32 code)
+/* The code, once: by the first of the kinds that share it. */
+static void add_code(struct coverage *c, const struct run *r, u32 kind,
+                     u32 code)
 {
-    bool covered = true;
+    struct code all = {.code = code, .verdict = VERDICT_SKIP};
+    size_t length = 0;
 
     for (u32 k = 1; k < EXIT_KINDS; k++) {
         u32 first;
@@ -70,10 +108,27 @@ static void count_code(struct coverage *c, const struct run *r, u32 kind,
             continue;
         if (k < kind)
             return;
-        covered = covered && has_scenario(r, k, code);
+        add_kind(&all, r, k);
+        if (length < sizeof(all.name))
+            length +=
+                (size_t)snprintf(all.name + length, sizeof(all.name) - length,
+                                 "%s%s", length ? " " : "", exit_rows[k].name);
+        if (n > 1 && length < sizeof(all.name))
+            length +=
+                (size_t)snprintf(all.name + length, sizeof(all.name) - length,
+                                 "(%u)", code - first);
     }
-    c->codes++;
-    c->covered += covered;
+    c->codes = grow(c->codes, c->code_count, sizeof(all));
+    c->codes[c->code_count++] = all;
+    c->by[all.verdict]++;
+    c->came += all.came;
+}
+
+static int by_code(const void *a, const void *b)
+{
+    const struct code *x = a, *y = b;
+
+    return x->code < y->code ? -1 : x->code > y->code;
 }
 
 void coverage_find(struct coverage *c, const struct run *r)
@@ -84,16 +139,36 @@ void coverage_find(struct coverage *c, const struct run *r)
         u32 n = row_codes(&exit_rows[kind], r->vendor, &first);
 
         for (u32 code = first; n && code - first < n; code++) {
-            count_code(c, r, kind, code);
-            if (!has_scenario(r, kind, code))
-                add_gap(c, kind, code, first, n);
+            add_code(c, r, kind, code);
+            if (!covered(r, kind, code))
+                add_gap(c, r->vendor, kind, code, first, n);
         }
+    }
+    qsort(c->codes, c->code_count, sizeof(*c->codes), by_code);
+}
+
+const char *no_negative(const struct exit_row *row, u8 vendor)
+{
+    if (vendor == VENDOR_SVM)
+        return row->svm_code < 0 || row->svm_code > LAST_INTERCEPT
+                   ? "no intercept of its own"
+                   : NULL;
+    switch (row->vmx_control >> 8) {
+    case CTL_ALWAYS:
+        return "exits always (SDM 26.1.2)";
+    case CTL_ENTRY:
+        return "an entry that fails (SDM 27.8)";
+    case CTL_NONE:
+        return "nothing that software arms";
+    default:
+        return NULL;
     }
 }
 
 void coverage_free(struct coverage *c)
 {
     free(c->gaps);
+    free(c->codes);
     *c = (struct coverage){0};
 }
 

@@ -95,7 +95,9 @@ static int print_markdown(void)
         printf("| %s |", row->name);
         print_vmx(row);
         print_svm(row);
-        printf(" %s |\n", row->uncovered);
+        printf(" %s%s%s |\n", row->vmx_uncovered,
+               *row->vmx_uncovered && *row->svm_uncovered ? "; " : "",
+               row->svm_uncovered);
     }
     return STATUS_OK;
 }

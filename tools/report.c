@@ -81,23 +81,67 @@ static void table_gaps(FILE *f, const struct report *r)
     }
 }
 
-static void table_summary(FILE *f, const struct report *r)
+/* What shows that exits of a kind do not come when they must not: scenarios
+ * with the control off, or with a neighbour's on. */
+static void table_negatives(FILE *f, const struct report *r)
 {
-    u32 counts[VERDICT_COUNT];
+    fprintf(f, "\nnegatives: scenarios in which the exit must not come\n");
+    for (u32 kind = EXIT_NONE + 1; kind < EXIT_KINDS; kind++) {
+        const struct exit_row *row = &exit_rows[kind];
+        const char *why = no_negative(row, r->run->vendor);
+        bool any = false;
+
+        if (r->run->vendor == VENDOR_SVM ? row->svm_code == SVM_NONE
+                                         : row->vmx_reason < 0)
+            continue;
+        for (u32 i = 0; i < r->run->count; i++) {
+            const struct scenario *s = &r->run->scenarios[i];
+
+            if (s->not_run || s->without != kind)
+                continue;
+            fprintf(f, "%-20s %s: %s, %u checks\n", any ? "" : row->name,
+                    s->name, verdict_name(s->verdict), s->checks);
+            any = true;
+        }
+        if (!any)
+            fprintf(f, "%-20s none: %s\n", row->name,
+                    why ? why : "no scenario");
+    }
+}
+
+static void put_verdicts(FILE *f, const u32 counts[], u8 without)
+{
     const char *between = "";
 
-    report_counts(r, counts);
-    if (r->coverage)
-        fprintf(f, "%u of %u exit %s have a scenario; ", r->coverage->covered,
-                r->coverage->codes,
-                r->run->vendor == VENDOR_SVM ? "codes" : "reasons");
     for (u32 v = 0; v < VERDICT_COUNT; v++) {
-        if (v == VERDICT_NOT_COVERED || (!counts[v] && v != VERDICT_PASS))
+        if (v == without || (!counts[v] && v != VERDICT_PASS))
             continue;
         fprintf(f, "%s%u %s", between, counts[v], verdict_name((u8)v));
         between = ", ";
     }
     fprintf(f, "\n");
+}
+
+static void table_summary(FILE *f, const struct report *r)
+{
+    const struct coverage *c = r->coverage;
+    u32 counts[VERDICT_COUNT];
+
+    report_counts(r, counts);
+    if (c) {
+        const char *codes =
+            r->run->vendor == VENDOR_SVM ? "exit codes" : "exit reasons";
+
+        if (r->run->exits)
+            fprintf(f, "coverage: %u of %u %s provoked; of all: ", c->came,
+                    c->code_count, codes);
+        else
+            fprintf(f, "coverage: exits were not traced; of %u %s: ",
+                    c->code_count, codes);
+        put_verdicts(f, c->by, VERDICT_COUNT);
+    }
+    fprintf(f, "scenarios: ");
+    put_verdicts(f, counts, VERDICT_NOT_COVERED);
 }
 
 /* The whole answer, on one line. */
@@ -133,6 +177,8 @@ void report_table(FILE *f, const struct report *r)
     table_scenarios(f, r);
     if (r->coverage)
         table_gaps(f, r);
+    if (r->verbose)
+        table_negatives(f, r);
     fprintf(f, "\n");
     table_summary(f, r);
     for (u32 i = 0; i < run->count; i++)

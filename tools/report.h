@@ -12,7 +12,7 @@ struct report {
     const struct coverage *coverage; /* NULL: no complete run */
     const char *platform;
     const char *error; /* why the run as a whole cannot count, NULL */
-    bool verbose;      /* each failed check, each code not covered */
+    bool verbose;      /* each failed check, each code not covered, negatives */
 };
 
 /* The table, the coverage line, and what is not as expected. */

@@ -2,7 +2,12 @@
  * A judged run as JSON:
  *
  *   {"platform", "vendor", "scenarios": [{"name", "kind", "code", "verdict",
- *    "reason", "checks"}], "summary": {...}}
+ *    "reason", "checks", "without", "provoked"}], "exits": [{"name", "code",
+ *    "verdict", "provoked"}], "summary": {...}}
+ *
+ * "without" is the kind of exit that a negative shows not to come, or "";
+ * "provoked": an exit of this kind and code came. "exits" has each code of the
+ * vendor once, when the run was complete.
  *
  * A preflight has no scenarios, but "preflight": {"verdict", "reason",
  * "features"}: what the CPU has of its extension, in words.
@@ -33,14 +38,33 @@ static json_t *entry(const char *name, const char *kind, u32 code, u8 verdict,
 static json_t *scenario_entry(const struct scenario *s)
 {
     const char *kind = schema_value_name(STYLE_kind, s->kind);
+    const char *without = schema_value_name(STYLE_kind, s->without);
     json_t *e;
 
     e = entry(s->name, kind ? kind : "?", s->code, s->verdict, s->reason,
               s->checks);
-    if (e)
-        return e;
-    return entry("?", kind ? kind : "?", s->code, s->verdict,
-                 "(text is not UTF-8)", s->checks);
+    if (!e)
+        e = entry("?", kind ? kind : "?", s->code, s->verdict,
+                  "(text is not UTF-8)", s->checks);
+    json_object_set_new(e, "without",
+                        json_string(s->without && without ? without : ""));
+    json_object_set_new(e, "provoked", json_boolean(s->came));
+    return e;
+}
+
+static json_t *exits(const struct report *r)
+{
+    json_t *list = json_array();
+
+    for (u32 i = 0; r->coverage && i < r->coverage->code_count; i++) {
+        const struct code *c = &r->coverage->codes[i];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:s, s:b}", "name", c->name, "code",
+                            (json_int_t)c->code, "verdict",
+                            verdict_name(c->verdict), "provoked", c->came));
+    }
+    return list;
 }
 
 static json_t *scenarios(const struct report *r)
@@ -87,9 +111,10 @@ static json_t *preflight(const struct preflight *p)
 bool report_json(FILE *f, const struct report *r)
 {
     const char *vendor = schema_value_name(STYLE_vendor, r->run->vendor);
-    json_t *root = json_pack("{s:s, s:s, s:o, s:o}", "platform", r->platform,
-                             "vendor", vendor ? vendor : "none", "scenarios",
-                             scenarios(r), "summary", summary(r));
+    json_t *root =
+        json_pack("{s:s, s:s, s:o, s:o, s:o}", "platform", r->platform,
+                  "vendor", vendor ? vendor : "none", "scenarios", scenarios(r),
+                  "exits", exits(r), "summary", summary(r));
     bool good;
 
     if (r->run->preflight.seen)

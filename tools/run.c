@@ -88,7 +88,30 @@ static void on_scenario_begin(struct run *r, const struct event_view *e)
     run_end(r);
     s = run_add(r, e->text[0]);
     s->kind = (u8)e->value[1];
+    s->without = (u8)e->value[2];
     r->open = true;
+    r->code_count = 0;
+}
+
+static bool came(const struct run *r, u32 code)
+{
+    for (u32 i = 0; i < r->code_count; i++)
+        if (r->codes[i] == code)
+            return true;
+    return false;
+}
+
+static void on_vmexit(struct run *r, const struct event_view *e)
+{
+    u32 code = (u32)e->value[1];
+
+    /* Bits above the basic reason say more of this exit (SDM 25.9.1). */
+    if (r->vendor == VENDOR_VMX)
+        code &= 0xffff;
+    r->exits++;
+    if (r->open && e->value[0] == last(r)->kind && !came(r, code) &&
+        r->code_count < RUN_CODES)
+        r->codes[r->code_count++] = code;
 }
 
 static void on_scenario_end(struct run *r, const struct event_view *e)
@@ -99,10 +122,12 @@ static void on_scenario_end(struct run *r, const struct event_view *e)
     if (!r->open || strcmp(last(r)->name, e->text[0]) != 0) {
         run_end(r);
         run_add(r, e->text[0]);
+        r->code_count = 0;
     }
     s = last(r);
     s->kind = (u8)e->value[1];
     s->code = (u32)e->value[2];
+    s->came = came(r, s->code);
     s->verdict = (u8)e->value[3];
     s->checks = (u32)e->value[4];
     replace(&s->reason, "%s", e->text[5]);
@@ -136,6 +161,9 @@ void run_event(struct run *r, const struct event_view *e)
         r->vendor = (u8)e->value[0];
         replace(&r->cpu, "%s", e->text[1]);
         replace(&r->selection, "%s", e->text[3]);
+        break;
+    case TRACE_ID_vmexit:
+        on_vmexit(r, e);
         break;
     case TRACE_ID_scenario_begin:
         on_scenario_begin(r, e);

@@ -9,6 +9,8 @@ struct scenario {
     char *name;
     u8 kind;    /* enum exit_kind */
     u32 code;   /* the vendor's raw exit code */
+    u8 without; /* enum exit_kind of which there must be no exit: a negative */
+    bool came;  /* an exit of this kind and code is in the stream */
     u8 verdict; /* enum verdict */
     u32 checks;
     char *reason;
@@ -27,6 +29,8 @@ struct preflight {
     char *reason; /* why a guest cannot run, "": it can */
 };
 
+#define RUN_CODES 16 /* different codes of one kind in one scenario */
+
 struct run {
     bool begun, ended;
     u8 vendor; /* enum vendor */
@@ -34,7 +38,10 @@ struct run {
     char *selection; /* "" : a complete run */
     struct scenario *scenarios;
     u32 count;
-    bool open; /* the last scenario has not ended */
+    bool open;            /* the last scenario has not ended */
+    u32 exits;            /* in the stream; 0: they were not traced */
+    u32 codes[RUN_CODES]; /* those of the open scenario's kind */
+    u32 code_count;
     struct preflight preflight;
     u32 host_faults;
     char *last_event; /* what the last event said */

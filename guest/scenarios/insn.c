@@ -55,7 +55,8 @@ static void wake_up(struct vcpu *v)
 }
 
 GUEST(hlt_off, "hlt\n" AT(hlt_off, 1) "nop\n")
-SCENARIO(hlt_off, INTERRUPT, .before = start_timer, .exited = wake_up,
+SCENARIO(hlt_off, INTERRUPT, .without = EXIT_HLT,
+         .before = start_timer, .exited = wake_up,
          .expect = {{EXIT_INTERRUPT, 1}}, .see = {DEVICE(VECTOR, HLT_VECTOR)});
 
 GUEST(rdtsc, AT(rdtsc, 1) "rdtsc\n")

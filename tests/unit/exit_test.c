@@ -271,8 +271,11 @@ static void rows_are_in_order_and_well_formed(void **state)
         assert_true((row->vmx_control & 0xff) < 32);
         assert_true(row->vmx_gate < FEATURES && row->svm_gate < FEATURES);
         assert_in_range(strlen(row->name), 2, 24);
-        assert_non_null(row->uncovered);
-        assert_in_range(strlen(row->uncovered), 0, 70);
+        assert_in_range(strlen(row->vmx_uncovered), 0, 70);
+        assert_in_range(strlen(row->svm_uncovered), 0, 70);
+        /* a reason is for a vendor that has the exit */
+        assert_true(row->vmx_reason >= 0 || !*row->vmx_uncovered);
+        assert_true(row->svm_code != SVM_NONE || !*row->svm_uncovered);
         for (int other = 1; other < k; other++)
             assert_string_not_equal(row->name, exit_rows[other].name);
     }

@@ -62,7 +62,7 @@ static void begin(u8 vendor, const char *selection)
 
 static void scenario(const char *name, u8 kind, u32 code, u8 verdict)
 {
-    trace_scenario_begin(&ring, name, kind);
+    trace_scenario_begin(&ring, name, kind, EXIT_NONE);
     if (verdict == VERDICT_FAIL)
         trace_check_failed(&ring, "rip", 1, 2);
     trace_scenario_end(&ring, name, kind, code, verdict, 4,
@@ -111,9 +111,9 @@ static void scenario_without_end_is_an_error(void **state)
 {
     (void)state;
     begin(VENDOR_VMX, "a,b,c");
-    trace_scenario_begin(&ring, "a", EXIT_CPUID);
+    trace_scenario_begin(&ring, "a", EXIT_CPUID, EXIT_NONE);
     scenario("b", EXIT_CPUID, 10, VERDICT_PASS);
-    trace_scenario_begin(&ring, "c", EXIT_CPUID);
+    trace_scenario_begin(&ring, "c", EXIT_CPUID, EXIT_NONE);
     take();
     run_end(&run);
     assert_int_equal(run.count, 3);
@@ -250,8 +250,10 @@ static void svm_codes_are_covered_one_by_one(void **state)
     /* RDMSR and WRMSR share a code: one of them does not cover it. */
     assert_null(gap_at(&c, EXIT_MSR_READ, 0x7c));
     assert_non_null(gap_at(&c, EXIT_MSR_WRITE, 0x7c));
-    assert_int_equal(c.covered, 2);
-    assert_true(c.codes > 100);
+    assert_int_equal(c.by[VERDICT_PASS], 1);
+    assert_int_equal(c.by[VERDICT_SKIP], 1);
+    assert_int_equal(c.code_count, 176);
+    assert_int_equal(c.came, 0); /* no exit is in the stream */
     coverage_free(&c);
 }
 
@@ -266,7 +268,68 @@ static void vmx_reasons_are_covered_by_kind(void **state)
     coverage_find(&c, &run);
     assert_null(gap_at(&c, EXIT_CR_READ, 28));
     assert_non_null(gap_at(&c, EXIT_CR_WRITE, 28));
-    assert_int_equal(c.covered, 0);
+    assert_int_equal(c.by[VERDICT_NOT_COVERED], c.code_count);
+    assert_int_equal(c.code_count, 80);
+    coverage_free(&c);
+}
+
+/* One exit among what a scenario writes. */
+static void provoked(const char *name, u8 kind, u32 code, u8 without,
+                     u8 verdict)
+{
+    trace_scenario_begin(&ring, name, kind, without);
+    trace_vmexit(&ring, kind, code, 0x1000, 2);
+    trace_scenario_end(&ring, name, kind, code, verdict, 4, "");
+}
+
+static const struct code *code_of(const struct coverage *c, u32 code)
+{
+    for (u32 i = 0; i < c->code_count; i++)
+        if (c->codes[i].code == code)
+            return &c->codes[i];
+    fail();
+    return NULL;
+}
+
+/* A code is as good as the worst of its scenarios that ran. */
+static void a_code_has_one_verdict(void **state)
+{
+    struct coverage c;
+
+    (void)state;
+    begin(VENDOR_VMX, "");
+    provoked("a", EXIT_CPUID, 10, EXIT_NONE, VERDICT_PASS);
+    scenario("b", EXIT_CPUID, 10, VERDICT_SKIP);
+    provoked("c", EXIT_HLT, 12, EXIT_NONE, VERDICT_PASS);
+    provoked("d", EXIT_HLT, 12, EXIT_NONE, VERDICT_KNOWN_DEVIATION);
+    scenario("e", EXIT_INVD, 13, VERDICT_FAIL);
+    end();
+    coverage_find(&c, &run);
+    assert_int_equal(code_of(&c, 10)->verdict, VERDICT_PASS);
+    assert_true(code_of(&c, 10)->came);
+    assert_string_equal(code_of(&c, 10)->name, "CPUID");
+    assert_int_equal(code_of(&c, 12)->verdict, VERDICT_KNOWN_DEVIATION);
+    assert_int_equal(code_of(&c, 13)->verdict, VERDICT_FAIL);
+    assert_false(code_of(&c, 13)->came);
+    assert_int_equal(c.came, 2);
+    coverage_free(&c);
+}
+
+/* It proves that the exit does not come: of that kind it covers nothing. */
+static void a_negative_covers_nothing(void **state)
+{
+    struct coverage c;
+
+    (void)state;
+    begin(VENDOR_VMX, "");
+    provoked("a", EXIT_CPUID, 10, EXIT_CPUID, VERDICT_FAIL);
+    provoked("b", EXIT_INTERRUPT, 1, EXIT_HLT, VERDICT_PASS);
+    end();
+    coverage_find(&c, &run);
+    assert_int_equal(code_of(&c, 10)->verdict, VERDICT_NOT_COVERED);
+    assert_false(code_of(&c, 10)->came);
+    assert_true(code_of(&c, 1)->came);
+    assert_int_equal(code_of(&c, 12)->verdict, VERDICT_NOT_COVERED);
     coverage_free(&c);
 }
 
@@ -305,6 +368,8 @@ int main(void)
         TEST(bad_lists_are_refused),
         TEST(svm_codes_are_covered_one_by_one),
         TEST(vmx_reasons_are_covered_by_kind),
+        TEST(a_code_has_one_verdict),
+        TEST(a_negative_covers_nothing),
         TEST(reports_count_alike),
     };
 
