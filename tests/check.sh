@@ -150,6 +150,7 @@ start step "clang compiles the image" "${MAKE[@]}" B=build/clang CC=clang all
 reap_all
 start step "the page of all platforms is up to date" conformance_is_fresh
 start suite tests/faults.sh
+start suite tests/orders.sh
 start step "the benchmark runs on both vendors" tests/bench.sh
 reap_all
 start suite tests/events.sh
