@@ -11,10 +11,9 @@
 /* A locked access that straddles two cache lines. On VT-x the exit is a trap,
  * the access is done (SDM 26.2); on AMD-V it comes before, when the VMCB's
  * counter is 0 (APM 15.14.5). The handler disarms it. */
-GUEST(bus_lock,
-      "mov ebx, 0x10003e\n" AT(bus_lock,
-                               1) "lock add dword ptr [rbx], 0\n" AT(bus_lock,
-                                                                     2) "nop\n")
+GUEST(bus_lock, "mov ebx, 0x10003e\n"
+                AT(bus_lock, 1) "lock add dword ptr [rbx], 0\n"
+                AT(bus_lock, 2) "nop\n")
 SCENARIO(bus_lock, BUS_LOCK, .arm = {{EXIT_BUS_LOCK}},
          .probe = ACCESS_R | ACCESS_W,
          .expect = {{EXIT_BUS_LOCK, 2, .vendor = VENDOR_VMX,
@@ -26,6 +25,13 @@ SCENARIO(bus_lock, BUS_LOCK, .arm = {{EXIT_BUS_LOCK}},
 SCENARIO_OF(bus_lock_off, bus_lock, BUS_LOCK, .negative = true,
             .probe = ACCESS_R | ACCESS_W,
             .see = {GPR(RBX, GUEST_PROBE + 0x3e)});
+
+/* The control that would make it exit is the one that gives it to the guest:
+ * without it #UD (SDM 26.3; APM vol 3, INVLPGB). */
+#define NOT_GIVEN(id, about, bytes, ...)                                       \
+    GUEST(id, GOES_ON_AT_2 AT(id, 1) ".byte " bytes "\n" HERE)                 \
+    SCENARIO(id, about, .negative = true, .see = {SAW(VECTOR_UD, 0, 1)},       \
+             __VA_ARGS__)
 
 /* UMWAIT ECX and TPAUSE ECX, armed by RDTSC exiting (SDM 26.1.3); the operand
  * as RDRAND's (Table 28-15). Unarmed, with a deadline that is over. */
@@ -48,10 +54,14 @@ USER_WAIT(umwait, UMWAIT, "0xf2, 0x0f, 0xae, 0xf1");
 USER_WAIT(tpause, TPAUSE, "0x66, 0x0f, 0xae, 0xf1");
 
 /* PCONFIG: EAX 0 is its leaf, whose bit in the bitmap is armed with it. */
-GUEST(pconfig, "xor eax, eax\n" AT(pconfig, 1) ".byte 0x0f, 0x01, 0xc5\n")
+GUEST(pconfig, "xor eax, eax\n"
+               AT(pconfig, 1) ".byte 0x0f, 0x01, 0xc5\n")
 SCENARIO(pconfig, PCONFIG, .arm = {{EXIT_PCONFIG}}, .vendor = VENDOR_VMX,
          .needs = {FEAT_PCONFIG}, .expect = {{EXIT_PCONFIG, 1, .length = 3}},
          .see = {GPR(RAX, 0)});
+
+NOT_GIVEN(pconfig_off, PCONFIG, "0x0f, 0x01, 0xc5", .vendor = VENDOR_VMX,
+          .needs = {FEAT_PCONFIG});
 
 /* LOADIWKEY XMM1, XMM2: the registers are in the information (SDM Table
  * 28-17), bits 6:3 and 31:28. Stepped over: no key is loaded. */
@@ -59,8 +69,8 @@ static void set_kl(struct guest_state *gs)
 {
     gs->cr4 |= CR4_KL;
 }
-GUEST(loadiwkey,
-      "xor eax, eax\n" AT(loadiwkey, 1) ".byte 0xf3, 0x0f, 0x38, 0xdc, 0xca\n")
+GUEST(loadiwkey, "xor eax, eax\n"
+                 AT(loadiwkey, 1) ".byte 0xf3, 0x0f, 0x38, 0xdc, 0xca\n")
 SCENARIO(loadiwkey, LOADIWKEY, .arm = {{EXIT_LOADIWKEY}}, .vendor = VENDOR_VMX,
          .needs = {FEAT_KEY_LOCKER}, .state = set_kl,
          .expect = {{EXIT_LOADIWKEY, 1, .length = 5,
@@ -68,9 +78,14 @@ SCENARIO(loadiwkey, LOADIWKEY, .arm = {{EXIT_LOADIWKEY}}, .vendor = VENDOR_VMX,
                                      ~0xf0000078ull)}}},
          .see = {GPR(RAX, 0)});
 
+SCENARIO_OF(loadiwkey_off, loadiwkey, LOADIWKEY, .negative = true,
+            .vendor = VENDOR_VMX, .needs = {FEAT_KEY_LOCKER}, .state = set_kl,
+            .see = {GPR(RAX, 0)});
+
 /* ENQCMD and ENQCMDS RBX, [RSI]: the PASID directories have no entry, so its
  * translation fails (SDM 26.5.7.1). ENQCMD takes the PASID from IA32_PASID,
- * whose bit 31 makes it valid; ENQCMDS from the first bytes of the command. */
+ * whose bit 31 makes it valid; ENQCMDS from the first bytes of the command.
+ * Without translation the command goes out, to memory that takes none. */
 #define ENQUEUE(id, about, prefix)                                             \
     GUEST(id,                                                                  \
           "mov ecx, 0xd93\n"                                                   \
@@ -88,7 +103,12 @@ SCENARIO(loadiwkey, LOADIWKEY, .arm = {{EXIT_LOADIWKEY}}, .vendor = VENDOR_VMX,
              .expect = {{EXIT_##about, 1, .length = 5}},                       \
              .see = {GPR(RAX, 0), GPR(RDX, 0), GPR(RCX, 0xd93),                \
                      GPR(RBX, GUEST_PROBE + 0xf40),                            \
-                     GPR(RSI, GUEST_PROBE + 0x80)})
+                     GPR(RSI, GUEST_PROBE + 0x80)});                           \
+    SCENARIO_OF(id##_off, id, about, .negative = true, .vendor = VENDOR_VMX,   \
+                .needs = {FEAT_ENQCMD}, .probe = ACCESS_R | ACCESS_W,          \
+                .see = {GPR(RAX, 0), GPR(RDX, 0), GPR(RCX, 0xd93),             \
+                        GPR(RBX, GUEST_PROBE + 0xf40),                         \
+                        GPR(RSI, GUEST_PROBE + 0x80)})
 ENQUEUE(enqcmd, ENQCMD, "0xf2");
 ENQUEUE(enqcmds, ENQCMDS, "0xf3");
 
@@ -107,13 +127,25 @@ ENQUEUE(enqcmds, ENQCMDS, "0xf3");
                          .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP)}}},      \
              .see = {GPR(RSI, GUEST_PROBE + 0x200),                            \
                      GPR(RDI, GUEST_PROBE + 0x400), GPR(RCX, 1),               \
-                     PROBE(128, PROBE_VALUE + 128)})
+                     PROBE(128, PROBE_VALUE + 128)});                          \
+    NOT_GIVEN(id##_off, about, prefix ", 0x0f, 0x01, 0xc6",                    \
+              .vendor = VENDOR_VMX, .needs = {FEAT_MSRLIST})
 MSR_LIST(rdmsrlist, RDMSRLIST, EXIT_MSR_READ, "0xf2");
 MSR_LIST(wrmsrlist, WRMSRLIST, EXIT_MSR_WRITE, "0xf3");
 
+/* Given, and the bitmap armed for the MSR beside it: it reads. */
+SCENARIO_OF(rdmsrlist_beside, rdmsrlist, RDMSRLIST, .negative = true,
+            .arm = {{EXIT_RDMSRLIST}, {EXIT_MSR_READ, MSR_SYSENTER_ESP + 1}},
+            .vendor = VENDOR_VMX, .needs = {FEAT_MSRLIST},
+            .probe = ACCESS_R | ACCESS_W,
+            .see = {GPR(RSI, GUEST_PROBE + 0x200),
+                    GPR(RDI, GUEST_PROBE + 0x400), GPR(RCX, 0),
+                    PROBE(128, 0)});
+
 /* URDMSR and UWRMSR: IA32_USER_MSR_CTL (1Ch) holds the address of the user's
  * own bitmap, which allows MSR 175h here, and the bit that enables them; then
- * the host's bitmap counts. RBX is the MSR's index, RAX the value. */
+ * the host's bitmap counts. RBX (ModRM.reg) is the MSR's index, RAX the value
+ * (ModRM.r/m). */
 #define USER_MSR(id, about, armed, prefix)                                     \
     GUEST(id, "mov ebx, 0x100000\n"                                            \
               "mov byte ptr [rbx + 0x175 / 8], 0xff\n"                         \
@@ -123,7 +155,7 @@ MSR_LIST(wrmsrlist, WRMSRLIST, EXIT_MSR_WRITE, "0xf3");
               "xor edx, edx\n"                                                 \
               "wrmsr\n"                                                        \
               "mov ebx, 0x175\n" AT(id, 1) ".byte " prefix                     \
-                                           ", 0x0f, 0x38, 0xf8, 0xc3\n"        \
+                                           ", 0x0f, 0x38, 0xf8, 0xd8\n"        \
                                            "xor eax, eax\n"                    \
                                            "wrmsr\n")                          \
     SCENARIO(id, about, .arm = {{armed, MSR_SYSENTER_ESP}},                    \
@@ -131,22 +163,31 @@ MSR_LIST(wrmsrlist, WRMSRLIST, EXIT_MSR_WRITE, "0xf3");
              .expect = {{EXIT_##about, 1, .length = 5,                         \
                          .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP)}}},      \
              .see = {GPR(RAX, 0), GPR(RBX, MSR_SYSENTER_ESP), GPR(RCX, 0x1c),  \
-                     GPR(RDX, 0)})
+                     GPR(RDX, 0)});                                            \
+    SCENARIO_OF(id##_beside, id, about, .negative = true,                      \
+                .arm = {{armed, MSR_SYSENTER_ESP + 1}}, .vendor = VENDOR_VMX,  \
+                .probe = ACCESS_R | ACCESS_W,                                  \
+                .see = {GPR(RAX, 0), GPR(RBX, MSR_SYSENTER_ESP),               \
+                        GPR(RCX, 0x1c), GPR(RDX, 0)})
 USER_MSR(urdmsr, URDMSR, EXIT_MSR_READ, "0xf2");
 USER_MSR(uwrmsr, UWRMSR, EXIT_MSR_WRITE, "0xf3");
 
 /* The immediate forms, in VEX map 7: the MSR is the qualification, the
  * register (RBX) in bits 6:3 of the information. */
-#define MSR_IMMEDIATE(id, about, armed, pp)                                    \
+#define MSR_IMMEDIATE(id, about, armed, pp, seen)                                  \
     GUEST(id, AT(id, 1) ".byte 0xc4, 0xe7, " pp ", 0xf6, 0xc3\n"               \
                         ".long 0x175\n")                                       \
     SCENARIO(                                                                  \
         id, about, .arm = {{armed, MSR_SYSENTER_ESP}}, .vendor = VENDOR_VMX,   \
         .expect = {{EXIT_##about, 1, .length = 9,                              \
                     .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP),              \
-                            RAW_BUT(INSTRUCTION_INFO, RBX << 3, ~0x78ull)}}})
-MSR_IMMEDIATE(rdmsr_imm, RDMSR_IMM, EXIT_MSR_READ, "0x7b");
-MSR_IMMEDIATE(wrmsrns_imm, WRMSRNS_IMM, EXIT_MSR_WRITE, "0x7a");
+                            RAW_BUT(INSTRUCTION_INFO, RBX << 3, ~0x78ull)}}}); \
+    SCENARIO_OF(id##_beside, id, about, .negative = true,                      \
+                .arm = {{armed, MSR_SYSENTER_ESP + 1}}, .vendor = VENDOR_VMX,  \
+                .see = {GPR(RBX, seen)})
+MSR_IMMEDIATE(rdmsr_imm, RDMSR_IMM, EXIT_MSR_READ, "0x7b", 0);
+MSR_IMMEDIATE(wrmsrns_imm, WRMSRNS_IMM, EXIT_MSR_WRITE, "0x7a",
+              GUEST_CANARY + RBX);
 
 /* SEAMCALL and TDCALL exit wherever they exist. */
 GUEST(seamcall, AT(seamcall, 1) ".byte 0x66, 0x0f, 0x01, 0xcf\n")
@@ -157,7 +198,8 @@ SCENARIO(tdcall, TDCALL, .vendor = VENDOR_VMX,
          .expect = {{EXIT_TDCALL, 1, .length = 4}});
 
 /* RDPRU of MPERF (ECX 0). */
-GUEST(rdpru, "xor ecx, ecx\n" AT(rdpru, 1) ".byte 0x0f, 0x01, 0xfd\n")
+GUEST(rdpru, "xor ecx, ecx\n"
+             AT(rdpru, 1) ".byte 0x0f, 0x01, 0xfd\n")
 SCENARIO(rdpru, RDPRU, .arm = {{EXIT_RDPRU}}, .vendor = VENDOR_SVM,
          .expect = {{EXIT_RDPRU, 1, .length = 3}}, .see = {GPR(RCX, 0)});
 GUEST(rdpru_off, "xor ecx, ecx\n"
@@ -185,14 +227,15 @@ FAULTS_FIRST(mcommit_ud, MCOMMIT, 0, ".byte 0xf3, 0x0f, 0x01, 0xfa\n",
  * own (APM vol 3, INVLPGB). TLBSYNC waits for it. Arming them enables them. */
 GUEST(invlpgb, "mov eax, 0x100001\n"
                "xor ecx, ecx\n"
-               "xor edx, edx\n" AT(invlpgb, 1) ".byte 0x0f, 0x01, 0xfe\n")
+               "xor edx, edx\n"
+               AT(invlpgb, 1) ".byte 0x0f, 0x01, 0xfe\n")
 SCENARIO(invlpgb, INVLPGB, .arm = {{EXIT_INVLPGB}}, .vendor = VENDOR_SVM,
          .expect = {{EXIT_INVLPGB, 1, .length = 3}},
          .see = {GPR(RAX, GUEST_PROBE + 1), GPR(RCX, 0), GPR(RDX, 0)});
-GUEST(invlpgb_illegal,
-      "mov eax, 0x100005\n"
-      "xor ecx, ecx\n"
-      "mov edx, 5\n" AT(invlpgb_illegal, 1) ".byte 0x0f, 0x01, 0xfe\n")
+GUEST(invlpgb_illegal, "mov eax, 0x100005\n"
+                       "xor ecx, ecx\n"
+                       "mov edx, 5\n"
+                       AT(invlpgb_illegal, 1) ".byte 0x0f, 0x01, 0xfe\n")
 SCENARIO(invlpgb_illegal, INVLPGB_ILLEGAL, .arm = {{EXIT_INVLPGB_ILLEGAL}},
          .vendor = VENDOR_SVM,
          .expect = {{EXIT_INVLPGB_ILLEGAL, 1, .length = 3}},
@@ -200,3 +243,5 @@ SCENARIO(invlpgb_illegal, INVLPGB_ILLEGAL, .arm = {{EXIT_INVLPGB_ILLEGAL}},
 GUEST(tlbsync, AT(tlbsync, 1) ".byte 0x0f, 0x01, 0xff\n")
 SCENARIO(tlbsync, TLBSYNC, .arm = {{EXIT_TLBSYNC}}, .vendor = VENDOR_SVM,
          .expect = {{EXIT_TLBSYNC, 1, .length = 3}});
+NOT_GIVEN(invlpgb_off, INVLPGB, "0x0f, 0x01, 0xfe", .vendor = VENDOR_SVM);
+NOT_GIVEN(tlbsync_off, TLBSYNC, "0x0f, 0x01, 0xff", .vendor = VENDOR_SVM);
