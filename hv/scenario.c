@@ -138,8 +138,9 @@ static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
     ring_attend(v->ring, ATTEND_OWNER, true);
     v->device = run.device;
     ring_tick(v->ring, rdtsc());
-    trace_scenario_begin(v->ring, s->name, s->kind,
-                         s->negative ? s->kind : s->without);
+    trace_scenario_begin(v->ring, s->name, s->kind);
+    if (s->negative || s->without)
+        trace_forbid(v->ring, s->negative ? s->kind : s->without);
     if (skipped(v, caps)) {
         /* the reason is written */
     } else if (!host_try(run_guest, v)) {

@@ -98,7 +98,7 @@ recording() {
     else
         ok "babeltrace2 reads it without a warning"
     fi
-    wants "babeltrace2 finds every event" 0 "420" wc -l "$SCRATCH/text"
+    wants "babeltrace2 finds every event" 0 "421" wc -l "$SCRATCH/text"
     wants "babeltrace2 shows names" 0 'kind = ( "CPUID" : container' \
         cat "$SCRATCH/text"
     wants "record keeps the last run" 0 "" \

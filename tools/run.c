@@ -88,7 +88,6 @@ static void on_scenario_begin(struct run *r, const struct event_view *e)
     run_end(r);
     s = run_add(r, e->text[0]);
     s->kind = (u8)e->value[1];
-    s->without = (u8)e->value[2];
     r->open = true;
     r->code_count = 0;
 }
@@ -167,6 +166,10 @@ void run_event(struct run *r, const struct event_view *e)
         break;
     case TRACE_ID_scenario_begin:
         on_scenario_begin(r, e);
+        break;
+    case TRACE_ID_forbid:
+        if (r->open)
+            last(r)->without = (u8)e->value[0];
         break;
     case TRACE_ID_scenario_end:
         on_scenario_end(r, e);

@@ -62,7 +62,7 @@ static void begin(u8 vendor, const char *selection)
 
 static void scenario(const char *name, u8 kind, u32 code, u8 verdict)
 {
-    trace_scenario_begin(&ring, name, kind, EXIT_NONE);
+    trace_scenario_begin(&ring, name, kind);
     if (verdict == VERDICT_FAIL)
         trace_check_failed(&ring, "rip", 1, 2);
     trace_scenario_end(&ring, name, kind, code, verdict, 4,
@@ -111,9 +111,9 @@ static void scenario_without_end_is_an_error(void **state)
 {
     (void)state;
     begin(VENDOR_VMX, "a,b,c");
-    trace_scenario_begin(&ring, "a", EXIT_CPUID, EXIT_NONE);
+    trace_scenario_begin(&ring, "a", EXIT_CPUID);
     scenario("b", EXIT_CPUID, 10, VERDICT_PASS);
-    trace_scenario_begin(&ring, "c", EXIT_CPUID, EXIT_NONE);
+    trace_scenario_begin(&ring, "c", EXIT_CPUID);
     take();
     run_end(&run);
     assert_int_equal(run.count, 3);
@@ -277,7 +277,9 @@ static void vmx_reasons_are_covered_by_kind(void **state)
 static void provoked(const char *name, u8 kind, u32 code, u8 without,
                      u8 verdict)
 {
-    trace_scenario_begin(&ring, name, kind, without);
+    trace_scenario_begin(&ring, name, kind);
+    if (without)
+        trace_forbid(&ring, without);
     trace_vmexit(&ring, kind, code, 0x1000, 2);
     trace_scenario_end(&ring, name, kind, code, verdict, 4, "");
 }
