@@ -24,7 +24,7 @@ HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
-VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/nested.c \
+VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/words.c hv/vmx/nested.c \
        hv/vmx/feature.c hv/vmx/dump.c hv/vmx/rules.c hv/vmx/check.c \
        hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c

@@ -42,6 +42,7 @@ bool handle_apic_access(struct vcpu *v)
     v->ops->use(v, FEAT_VMX_APIC_ACCESS, false);
     v->ops->flush(v);
     v->path |= PATH_FLUSH;
+    redeliver(v);
     return resume(v);
 }
 
@@ -54,6 +55,7 @@ bool handle_nested_misconfig(struct vcpu *v)
                ACCESS_R | ACCESS_W | ACCESS_X);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
+    redeliver(v);
     return resume(v);
 }
 
@@ -64,6 +66,7 @@ bool handle_spp_event(struct vcpu *v)
                ACCESS_R | ACCESS_W | ACCESS_X);
     v->ops->flush(v);
     v->path |= PATH_MAPPED | PATH_FLUSH;
+    redeliver(v);
     return resume(v);
 }
 
@@ -71,6 +74,7 @@ bool handle_spp_event(struct vcpu *v)
 bool handle_pml_full(struct vcpu *v)
 {
     v->ops->set_word(v, RAW_PML_INDEX, PML_ENTRIES - 1);
+    redeliver(v);
     return resume(v);
 }
 

@@ -149,6 +149,11 @@ enum path_flag {
     W(XSS_BITMAP, "XSS-exiting bitmap")                                        \
     W(ENCLS_BITMAP, "ENCLS-exiting bitmap")                                    \
     W(ENCLV_BITMAP, "ENCLV-exiting bitmap")                                    \
+    W(NOTIFY_WINDOW, "notify window")                                          \
+    W(VE_INFORMATION, "virtualization-exception information address")          \
+    W(LINK_POINTER, "VMCS link pointer")                                       \
+    W(INJECTION, "VM-entry interruption information")                          \
+    W(PRIMARY, "primary processor-based controls")                             \
     W(SECONDARY, "secondary processor-based controls")                         \
     W(CR0_MASK, "CR0 guest/host mask")                                         \
     W(CR0_SHADOW, "CR0 read shadow")                                           \
@@ -159,6 +164,7 @@ enum path_flag {
     W(PF_MASK, "page-fault error-code mask")                                   \
     W(PF_MATCH, "page-fault error-code match")                                 \
     W(ENTRY_CONTROLS, "VM-entry controls")                                     \
+    W(SSP, "shadow-stack pointer") /* of both vendors */                       \
     W(EXITINFO1, "EXITINFO1")                                                  \
     W(EXITINFO2, "EXITINFO2")                                                  \
     W(EXITINTINFO, "EXITINTINFO")                                              \
@@ -262,6 +268,11 @@ struct hv_ops {
 
     /* One word of the control block. False: it is the other vendor's. */
     bool (*word)(struct vcpu *v, enum raw_word word, u64 *value);
+
+    /* The first word in which this exit reports something, though the manual
+     * says that it reports nothing there. RAW_NOTHING: none. NULL: the vendor
+     * leaves such words undefined. */
+    enum raw_word (*stray)(struct vcpu *v, u64 *value);
 
     /* Sets one before an entry. False: the other vendor's, or the CPU's to
      * write. */

@@ -385,6 +385,7 @@ static const struct {
     WORD(AVIC_LOGICAL, avic_logical_table, true),
     WORD(AVIC_PHYSICAL, avic_physical_table, true),
     WORD(BUS_LOCK, bus_lock, true),
+    WORD(SSP, ssp, true),
 #undef WORD
 };
 

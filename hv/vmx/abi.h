@@ -117,11 +117,13 @@ enum vmcs_field {
 #define REASON_IO            30u
 #define REASON_RDMSR         31u
 #define REASON_WRMSR         32u
+#define REASON_APIC_ACCESS   44u
 #define REASON_GDTR_IDTR     46u
 #define REASON_LDTR_TR       47u
 #define REASON_EPT_VIOLATION 48u
 #define REASON_EPT_MISCONFIG 49u
-#define REASON_SPP           66u
+#define REASON_PML_FULL      62u
+#define REASON_SPP_EVENT     66u
 
 /* Interruption information; one layout on exit (SDM 25.9.2), for a delivery
  * that an exit interrupted (SDM 25.9.3) and on entry (SDM 25.8.3). */

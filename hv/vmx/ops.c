@@ -379,6 +379,7 @@ const struct hv_ops vmx_ops = {
     .decode = vmx_decode,
     .raw = vmx_raw,
     .word = vmx_word,
+    .stray = vmx_stray,
     .set_word = vmx_set_word,
     .inject = vmx_inject,
     .vectoring = vmx_vectoring,

@@ -104,12 +104,15 @@ bool vmx_arm_field(struct vcpu *v, bool write, u32 field, bool on);
 /* exit.c: called by the stub after each exit; to enter again? */
 bool vmx_exited(struct vcpu *v, u64 tsc);
 
-/* exit.c, nested.c, dump.c: members of vmx_ops. */
+bool vmx_qualifies(u32 basic); /* and words.c asks this */
+
+/* exit.c, words.c, nested.c, dump.c: members of vmx_ops. */
 void vmx_decode_init(void);
 void vmx_decode(struct vcpu *v);
 void vmx_raw(struct vcpu *v, struct exit_raw *raw);
 bool vmx_vectoring(struct vcpu *v, struct event *e);
 bool vmx_word(struct vcpu *v, enum raw_word word, u64 *value);
+enum raw_word vmx_stray(struct vcpu *v, u64 *value);
 bool vmx_set_word(struct vcpu *v, enum raw_word word, u64 value);
 u64 vmx_nested_entry(u64 pa, u32 access, bool table);
 void vmx_flush(struct vcpu *v);
