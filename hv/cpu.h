@@ -84,6 +84,8 @@ struct table_register {
 #define VECTOR_AC  17
 #define VECTOR_MC  18
 #define VECTOR_XM  19
+#define VECTOR_VE  20
+#define VECTOR_CP  21
 #define VECTOR_SX  30 /* AMD: security exception */
 
 /* clang-format off */

@@ -26,6 +26,7 @@
 #define MSR_KERNEL_GS_BASE 0xc0000102u
 #define MSR_TSC_AUX        0xc0000103u
 #define MSR_XSS            0xda0u
+#define MSR_U_CET          0x6a0u
 
 /* MSR_APIC_BASE, SDM 11.4.4 (Local APIC Status and Location). */
 #define APIC_BASE_BSP     BIT(8)
