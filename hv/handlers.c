@@ -403,6 +403,7 @@ handler *const handlers[EXIT_KINDS] = {
     [EXIT_XSAVES] = handle_ignored,
     [EXIT_XRSTORS] = handle_ignored,
     [EXIT_MONITOR_TRAP] = handle_resumed,
+    [EXIT_NOTIFY] = handle_resumed,
     [EXIT_APIC_WRITE] = handle_resumed,
     [EXIT_VIRTUAL_EOI] = handle_resumed,
     [EXIT_TPR_THRESHOLD] = handle_tpr_threshold,

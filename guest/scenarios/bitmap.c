@@ -109,3 +109,62 @@ GUEST(msr_write_beside, "mov ecx, 0xc0000082\n"
 SCENARIO(msr_write_beside, MSR_WRITE, .negative = true,
          .arm = {{EXIT_MSR_WRITE, 0xc0000082}},
          .see = {GPR(RAX, 0), GPR(RCX, 0xc0000083), GPR(RDX, 0)});
+
+/* ---- VT-x without the maps (SDM 25.6.2) ---------------------------------- */
+
+#define PROC_IO          BIT(24)
+#define PROC_IO_BITMAPS  BIT(25)
+#define PROC_MSR_BITMAPS BIT(28)
+
+static void change_primary(struct vcpu *v, u64 clear, u64 set)
+{
+    u64 value = 0;
+
+    v->ops->word(v, RAW_PRIMARY, &value);
+    v->ops->set_word(v, RAW_PRIMARY, (value & ~clear) | set);
+}
+
+/* Every RDMSR and WRMSR exits. */
+static void no_msr_maps(struct vcpu *v)
+{
+    change_primary(v, PROC_MSR_BITMAPS, 0);
+}
+GUEST(msr_no_maps, "mov ecx, 0x175\n" AT(msr_no_maps, 1) "rdmsr\n"
+      AT(msr_no_maps, 2) "wrmsr\n")
+SCENARIO(msr_no_maps, MSR_READ, .vendor = VENDOR_VMX, .before = no_msr_maps,
+         .expect = {{EXIT_MSR_READ, 1, READ(0x175)},
+                    {EXIT_MSR_WRITE, 2, READ(0x175)}},
+         .see = {GPR(RCX, 0x175), EMULATED, DEVICE(MSR, EMULATED_MSR)});
+
+/* All ports or none, as unconditional I/O exiting says; with the maps on, it
+ * says nothing. */
+static void all_ports(struct vcpu *v)
+{
+    change_primary(v, PROC_IO_BITMAPS, PROC_IO);
+}
+static void no_ports(struct vcpu *v)
+{
+    change_primary(v, PROC_IO_BITMAPS | PROC_IO, 0);
+}
+static void maps_and_all_ports(struct vcpu *v)
+{
+    change_primary(v, 0, PROC_IO_BITMAPS | PROC_IO);
+}
+GUEST(io_all_ports, AT(io_all_ports, 1) "in al, 0x80\n"
+      "mov edx, 0xffff\n" AT(io_all_ports, 2) "in al, dx\n")
+#define IN1(at, bytes)                                                         \
+    .length = (bytes), .has_info = true,                                       \
+    .info.io = {.port = (at), .size = 1, .in = true}
+SCENARIO(io_all_ports, IO, .vendor = VENDOR_VMX, .needs = {FEAT_VMX_IO},
+         .before = all_ports,
+         .expect = {{EXIT_IO, 1, IN1(0x80, 2)}, {EXIT_IO, 2, IN1(0xffff, 1)}},
+         .see = {GPR(RDX, 0xffff),
+                 GPR(RAX, (GUEST_CANARY & ~0xffull) | (EMULATED_IN & 0xff))});
+GUEST(io_no_ports, "in al, 0x80\n"
+                   "xor eax, eax\n")
+SCENARIO(io_no_ports, IO, .vendor = VENDOR_VMX, .negative = true,
+         .arm = {{EXIT_IO, 0x80}}, .before = no_ports, .see = {GPR(RAX, 0)});
+SCENARIO_OF(io_maps_count, io_no_ports, IO, .vendor = VENDOR_VMX,
+            .negative = true, .needs = {FEAT_VMX_IO},
+            .arm = {{EXIT_IO, 0x81}}, .before = maps_and_all_ports,
+            .see = {GPR(RAX, 0)});

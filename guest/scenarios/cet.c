@@ -98,7 +98,6 @@ GUEST(cp_return, GOES_ON_AT_2 "call 1f\n"
       "2: pop rax\n"
       "xor eax, eax\n"
       "xor r15d, r15d\n")
-/* What the one call left in memory: its return address, behind label 1. */
 #define WATCHES_RETURNS                                                        \
     AT_CPL3, .probe = ACCESS_R | ACCESS_W, .state = map_shadow_stack,          \
     .before = watch_returns, .set = {PUT(SSP, SHADOW_STACK)}

@@ -132,6 +132,59 @@ SCENARIO(rep_insd, IO, .probe = ACCESS_R | ACCESS_W, .arm = {{EXIT_IO, 0x1230}},
                  PROBE(0, PROBE_VALUE),
                  PROBE(1, EMULATED_IN << 32 | EMULATED_IN)});
 
+/* The other sizes, with and without REP. */
+#define STRING_IO(id, insn, bytes, size_, in_, rep_, ...)                      \
+    GUEST(id, "mov esi, 0x100000\n"                                            \
+              "mov edi, 0x100008\n"                                            \
+              "mov edx, " PORT_DX "\n"                                         \
+              "mov ecx, 2\n" AT(id, 1) insn "\n" AT(id, 2) "nop\n")           \
+    SCENARIO(id, IO, .probe = ACCESS_R | ACCESS_W, .arm = {{EXIT_IO, 0x1230}}, \
+             .expect = {{EXIT_IO, 1, .length = bytes, .has_info = true,        \
+                         .info.io = {.port = 0x1230, .size = size_,            \
+                                     .in = in_, .string = true, .rep = rep_,   \
+                                     .address_size = 8,                        \
+                                     .segment = (in_) ? SEG_ES : SEG_DS},      \
+                         STRING_RAW(size_, in_, rep_,                          \
+                                    GUEST_PROBE + ((in_) ? 8 : 0))}},          \
+             .see = {GPR(RDX, 0x1230), GPR(RCX, (rep_) ? 0 : 2), __VA_ARGS__})
+#define INS_IO(id, insn, bytes, size, rep, count, value)                       \
+    STRING_IO(id, insn, bytes, size, true, rep, GPR(RSI, GUEST_PROBE),         \
+              GPR(RDI, GUEST_PROBE + 8 + (size) * (count)), PROBE(1, value))
+#define OUTS_IO(id, insn, bytes, size, rep, count, value)                      \
+    STRING_IO(id, insn, bytes, size, false, rep, GPR(RDI, GUEST_PROBE + 8),    \
+              GPR(RSI, GUEST_PROBE + (size) * (count)),                        \
+              DEVICE(OUT_COUNT, count), DEVICE(OUT, value))
+#define OVER_PROBE(n, value)                                                   \
+    (((PROBE_VALUE + 1) & ~LOW_BYTES(n)) | ((value) & LOW_BYTES(n)))
+INS_IO(insb, "insb", 1, 1, false, 1, OVER_PROBE(1, EMULATED_IN));
+INS_IO(insw, "insw", 2, 2, false, 1, OVER_PROBE(2, EMULATED_IN));
+INS_IO(insd, "insd", 1, 4, false, 1, OVER_PROBE(4, EMULATED_IN));
+INS_IO(rep_insb, "rep insb", 2, 1, true, 2,
+       OVER_PROBE(2, (EMULATED_IN & 0xff) * 0x101));
+INS_IO(rep_insw, "rep insw", 3, 2, true, 2,
+       OVER_PROBE(4, (EMULATED_IN & 0xffff) * 0x10001));
+OUTS_IO(outsb, "outsb", 1, 1, false, 1, PROBE_VALUE & 0xff);
+OUTS_IO(outsd, "outsd", 1, 4, false, 1, PROBE_VALUE & 0xffffffff);
+OUTS_IO(rep_outsw, "rep outsw", 3, 2, true, 2, PROBE_VALUE >> 16 & 0xffff);
+OUTS_IO(rep_outsd, "rep outsd", 2, 4, true, 2, PROBE_VALUE >> 32);
+
+/* A segment with a base, 32-bit addresses: the linear address has both. */
+static void fs_with_base(struct guest_state *gs)
+{
+    gs->seg[SEG_FS].base = 0x1000;
+}
+GUEST(outsd_fs, "mov rsi, 0x7fff000ff008\n"
+                "mov edx, " PORT_DX "\n" AT(outsd_fs, 1)
+                ".byte 0x64, 0x67, 0x6f\n" AT(outsd_fs, 2) "nop\n")
+SCENARIO(outsd_fs, IO, .probe = ACCESS_R, .state = fs_with_base,
+         .arm = {{EXIT_IO, 0x1230}},
+         .expect = {{EXIT_IO, 1, .length = 3, .has_info = true,
+                     .info.io = {.port = 0x1230, .size = 4, .string = true,
+                                 .address_size = 4, .segment = SEG_FS},
+                     STRING_RAW(4, 0, 0, GUEST_PROBE + 8)}},
+         .see = {GPR(RDX, 0x1230), GPR(RSI, 0xff00c), DEVICE(OUT_COUNT, 1),
+                 DEVICE(OUT, (PROBE_VALUE + 1) & 0xffffffff)});
+
 /* Address size: VT-x says it in instruction-information bits 9:7, next to the
  * segment in 17:15 (SDM Table 28-9), where it reports INS and OUTS at all;
  * AMD-V by A64 in EXITINFO1. DS is 3. */

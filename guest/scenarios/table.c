@@ -209,3 +209,14 @@ PRIVILEGE_FIRST(lgdt_cpl3, LGDT, 0, "lgdt [rsp]\n");
 PRIVILEGE_FIRST(lidt_cpl3, LIDT, 0, "lidt [rsp]\n");
 PRIVILEGE_FIRST(lldt_cpl3, LLDT, 0, "lldt ax\n");
 PRIVILEGE_FIRST(ltr_cpl3, LTR, 0, "ltr ax\n");
+
+/* With CR4.UMIP the stores are privileged, too. */
+static void set_umip(struct guest_state *gs)
+{
+    gs->cr4 |= CR4_UMIP;
+}
+#define UMIP .needs = {FEAT_UMIP}, .state = set_umip
+PRIVILEGE_FIRST(sgdt_umip, SGDT, 0, "sgdt [rsp - 16]\n", UMIP);
+PRIVILEGE_FIRST(sidt_umip, SIDT, 0, "sidt [rsp - 16]\n", UMIP);
+PRIVILEGE_FIRST(sldt_umip, SLDT, 0, "sldt eax\n", UMIP);
+PRIVILEGE_FIRST(str_umip, STR, 0, "str eax\n", UMIP);

@@ -17,6 +17,7 @@
 #define WRITE     0x1000
 #define FETCH     0x2000
 #define DELIVERY  0x3000
+#define PHYSICAL_DELIVERY 0xa000
 #define PHYSICAL  0xf000 /* by guest-physical address: the offset is undefined */
 
 /* The TPR class that the guest has in CR8; reads of CR8 give bits 7:4. */
@@ -91,6 +92,26 @@ SCENARIO(apic_walk, APIC_ACCESS, APIC_PAGE, .arm = {{EXIT_APIC_ACCESS}},
          .state = move_pml4,
          .expect = {{EXIT_APIC_ACCESS, 1,
                      .raw = {RAW_BUT(QUALIFICATION, PHYSICAL, 0xfff)}}});
+
+/* A page table of the guest's lies in the page, by which nothing is mapped but
+ * the IDT: the walk is part of a delivery. */
+#define WALKED_AT 0x400000
+static void idt_by_walk(struct guest_state *gs)
+{
+    u64 *pd = guest_memory(GUEST_GPA(guest_pd), PAGE_SIZE);
+
+    pd[WALKED_AT / GUEST_LARGE_SIZE] = GUEST_PROBE | 3;
+    *(u64 *)guest_memory(GUEST_PROBE, 8) = gs->idt_base | 3;
+    gs->idt_base = WALKED_AT;
+}
+
+SCENARIO_OF(apic_walk_delivery, apic_delivery, APIC_ACCESS, APIC_PAGE,
+            .arm = {{EXIT_APIC_ACCESS}}, .state = idt_by_walk,
+            .expect = {{EXIT_APIC_ACCESS, 1,
+                        .raw = {RAW_BUT(QUALIFICATION, PHYSICAL_DELIVERY,
+                                        0xfff),
+                                RAW(VECTORING_INFO, BIT(31) | 0x306)}}},
+            .see = {GPR(R15, 0), SEEN(count, 1), SEEN(vector, 6), SEEN_AT(1)});
 
 /* The TPR is virtualized, 32 bits of it: more exits (SDM 30.4.2). */
 GUEST(apic_wide, PROBE_TEXT

@@ -63,6 +63,27 @@ FETCHES(ept_fetch_none, 0);
 FETCHES(ept_fetch_r, ACCESS_R);
 FETCHES(ept_fetch_rw, RW);
 
+/* What the guest's own tables say of the address: bits 9 user, 10 writable, 11
+ * not executable; where the CPU reports that. */
+SCENARIO_OF(ept_read_info, ept_read_none, NESTED_FAULT, .vendor = VENDOR_VMX,
+            .needs = {FEAT_EPT_EXIT_INFO},
+            .expect = {{EXIT_NESTED_FAULT, 1,
+                        .raw = {RAW_BUT(QUALIFICATION,
+                                        ACCESS_R | LINEAR | FINAL | BIT(10),
+                                        BIT(6))}}},
+            .see = {GPR(RBX, GUEST_PROBE + 0x18), GPR(RAX, PROBE_VALUE + 3)});
+
+/* Mode-based execute control (SDM 25.6.2): bit 10 of the entry is for user-mode
+ * addresses, this is none; bit 6 reports it. */
+SCENARIO_OF(ept_fetch_mode, ept_fetch_rw, NESTED_FAULT, .vendor = VENDOR_VMX,
+            .use = {FEAT_VMX_EPT_MBE}, .probe = RW, .tweak = {1, 0, BIT(10)},
+            .expect = {{EXIT_NESTED_FAULT, .rip = GUEST_PROBE + PROBE_CODE,
+                        .raw = {RAW_BUT(QUALIFICATION,
+                                        ACCESS_X | ALLOWED(RW) | BIT(6) |
+                                            LINEAR | FINAL,
+                                        7ull << 9)}}},
+            .see = {GPR(RBX, GUEST_PROBE + PROBE_CODE)});
+
 /* --- The guest's PML4 lies in the probe page: what faults is its walk, and
  * the linear address is that of the first instruction. With accessed and
  * dirty flags a walk counts as a write, and reports both (Table 28-7, note). */

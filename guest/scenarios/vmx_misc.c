@@ -3,9 +3,9 @@
  * after a time, at a full log; and those of its save-state instructions.
  */
 /* clang-format off */
-#include "guest/scenario.h"
-#include "hv/cpu.h"
-#include "hv/guest.h"
+#include "guest/fault.h"
+#include "hv/handlers.h"
+#include "hv/msr.h"
 #include "hv/scenario.h"
 
 /* --- Monitor trap flag (SDM 26.5.2): trap-like, no qualification. The second
@@ -139,6 +139,70 @@ SCENARIO(pause_slow, PAUSE, .vendor = VENDOR_VMX, .use = {FEAT_VMX_PAUSE_LOOP},
          .set = {PUT(PLE_GAP, 16), PUT(PLE_WINDOW, 0x8000)}, .negative = true,
          .see = {GPR(RBX, 0), GPR(RCX, 0)});
 
+/* At CPL 3 loops do not exit, whatever they do; at CPL 0 the same one does. */
+GUEST(pause_loop_cpl3, "mov ebx, 2000\n"
+                       "1: pause\n"
+                       "dec ebx\n"
+                       "jnz 1b\n")
+SCENARIO(pause_loop_cpl3, PAUSE, .vendor = VENDOR_VMX,
+         .use = {FEAT_VMX_PAUSE_LOOP}, .mode = MODE_64_USER,
+         .set = {PUT(PLE_GAP, 0x1000), PUT(PLE_WINDOW, 0x400)},
+         .negative = true, .see = {GPR(RBX, 0)});
+
+/* --- Notify window (SDM 26.2): the guest has had no chance to take an event
+ * for so long. Here each delivery of #DB writes where a breakpoint is, by a
+ * stack of its own in the same place every time, and so makes the next one due
+ * before the first instruction of the handler. */
+#define NOTIFY_WINDOW 0x20000
+#define TSS_IST1      0x24
+#define LOOP_STACK    0x400 /* its top, below that of the guest's */
+
+static void loop_stack(struct vcpu *v)
+{
+    u64 top = GUEST_GPA(guest_stack_top) - LOOP_STACK;
+    u8 *ist = guest_memory(GUEST_GPA(guest_tss) + TSS_IST1, sizeof(top));
+
+    __builtin_memcpy(ist, &top, sizeof(top));
+    guest_set_gate(VECTOR_DB, v->run->scenario->label[3], 1);
+}
+
+/* Without the breakpoint the handler runs. */
+static void end_db_loop(struct vcpu *v)
+{
+    if (v->exit.kind != EXIT_NOTIFY)
+        return;
+    v->ops->set(v, REG_DR7, DR7_RESET);
+    v->ops->set_word(v, RAW_PENDING_DEBUG, 0);
+}
+
+GUEST(notify, "mov rbp, rsp\n"
+      "lea rax, [rip + guest_stack_top - 0x408]\n"
+      "mov dr0, rax\n"
+      "mov ecx, 0x90401\n" /* L0, writes, 8 bytes */
+      "mov dr7, rcx\n" AT(notify, 1) "mov [rax], rcx\n"
+      "jmp guest_abort\n" AT(notify, 3) "mov rsp, rbp\n"
+      "xor eax, eax\n"
+      "xor ecx, ecx\n")
+SCENARIO(notify, NOTIFY, .arm = {{EXIT_NOTIFY}}, .before = loop_stack,
+         .set = {PUT(NOTIFY_WINDOW, NOTIFY_WINDOW)}, .exited = end_db_loop,
+         .expect = {{EXIT_NOTIFY, .any_rip = true,
+                     .raw = {RAW(QUALIFICATION, 0),
+                             RAW_BUT(VECTORING_INFO, 0, ~0ull)}}},
+         .see = {GPR(RAX, 0), GPR(RCX, 0), SAME(RBP, RSP)});
+
+/* Work that takes longer than the window, but with interrupts between. */
+GUEST(notify_open, "mov ecx, 200000\n"
+                   "1: dec ecx\n"
+                   "jnz 1b\n")
+SCENARIO(notify_open, NOTIFY, .arm = {{EXIT_NOTIFY}}, .negative = true,
+         .set = {PUT(NOTIFY_WINDOW, NOTIFY_WINDOW)}, .see = {GPR(RCX, 0)});
+
+/* --- RSM is for SMM alone, where it exits only under the dual-monitor treatment
+ * (SDM 32.15.3). */
+GUEST(rsm_ud, GOES_ON_AT_2 AT(rsm_ud, 1) ".byte 0x0f, 0xaa\n" HERE)
+SCENARIO(rsm_ud, EXCEPTION, .item = VECTOR_UD, .vendor = VENDOR_VMX,
+         .negative = true, .see = {SAW(VECTOR_UD, 0, 1)});
+
 /* --- XSAVES and XRSTORS (SDM 25.6.20, 26.1.3): they exit for a component that
  * EDX:EAX, IA32_XSS and the bitmap all have. IA32_XSS is not switched: the
  * guest puts back what it found, 0. */
@@ -198,3 +262,38 @@ static void clear_header(struct vcpu *v)
 }
 XSAVES_OTHER(xsaves_other, XSAVES);
 XSAVES_OTHER(xrstors_other, XRSTORS);
+
+/* Without the control they are no instructions (SDM 26.3). */
+#define PROC2_XSAVES BIT(20)
+static void forbid_xsaves(struct vcpu *v)
+{
+    u64 controls = 0;
+
+    v->ops->word(v, RAW_SECONDARY, &controls);
+    v->ops->set_word(v, RAW_SECONDARY, controls & ~PROC2_XSAVES);
+}
+FAULTS_FIRST(xsaves_ud, XSAVES, 0, "xsaves [rsi]\n", VECTOR_UD,
+             .needs = {FEAT_XSAVES}, .state = enable_xsave,
+             .before = forbid_xsaves);
+FAULTS_FIRST(xrstors_ud, XRSTORS, 0, "xrstors [rsi]\n", VECTOR_UD,
+             .needs = {FEAT_XSAVES}, .state = enable_xsave,
+             .before = forbid_xsaves);
+
+/* Privilege comes first: the host has set IA32_XSS for the guest. */
+static void set_xss(struct vcpu *v)
+{
+    (void)v;
+    wrmsr(MSR_XSS, XSS_CET);
+}
+static void clear_xss(struct vcpu *v)
+{
+    (void)v;
+    wrmsr(MSR_XSS, 0);
+}
+#define XSTATE_CPL3(id, KIND, insn)                                            \
+    PRIVILEGE_FIRST(id, KIND, 0, insn " [rsi]\n", .state = enable_xsave,       \
+                    .needs = {FEAT_CET_SS, FEAT_CET_IBT},                      \
+                    .set = {PUT(XSS_BITMAP, ~0ull)}, .before = set_xss,        \
+                    .ended = clear_xss)
+XSTATE_CPL3(xsaves_cpl3, XSAVES, "xsaves");
+XSTATE_CPL3(xrstors_cpl3, XRSTORS, "xrstors");

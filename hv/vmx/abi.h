@@ -124,6 +124,7 @@ enum vmcs_field {
 #define REASON_EPT_MISCONFIG 49u
 #define REASON_PML_FULL      62u
 #define REASON_SPP_EVENT     66u
+#define REASON_NOTIFY        75u
 
 /* Interruption information; one layout on exit (SDM 25.9.2), for a delivery
  * that an exit interrupted (SDM 25.9.3) and on entry (SDM 25.8.3). */

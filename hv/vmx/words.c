@@ -87,7 +87,7 @@ static bool in_delivery(u32 reason)
     return reason == REASON_EXCEPTION_NMI || reason == REASON_TASK_SWITCH ||
            reason == REASON_APIC_ACCESS || reason == REASON_EPT_VIOLATION ||
            reason == REASON_EPT_MISCONFIG || reason == REASON_PML_FULL ||
-           reason == REASON_SPP_EVENT;
+           reason == REASON_SPP_EVENT || reason == REASON_NOTIFY;
 }
 
 /* Of a vectored event only #DB and #PF have a qualification (SDM 28.2.1). */
