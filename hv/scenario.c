@@ -17,7 +17,7 @@
 #include "hv/run.h"
 #include "trace/trace.h"
 
-#define MAX_SCENARIOS 1024u
+#define MAX_SCENARIOS 2048u
 
 /* Feature by feature, exit by exit, then what they need. */
 static void set_controls(struct vcpu *v)

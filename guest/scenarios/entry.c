@@ -9,6 +9,7 @@
 #include "hv/entry.h"
 
 GUEST(entry, "")
+GUEST16(entry_v86, "")
 
 /* SDM 31.4, VM-instruction errors 7 and 8, as decode() gives them. */
 #define FAILS_CONTROL EXIT_ENTRY_INVALID, .code = 0xffff0007
@@ -41,8 +42,11 @@ enum {
 #include "hv/svm/rules.def"
 };
 
-#define RULE(id, outcome, section, gate, lift, ...)                            \
-    SCENARIO_AS(entry_##id, entry, ABOUT_##outcome, .vendor = VENDOR_VMX,      \
+#define RULE(...) BREAKS(entry, MODE_64, __VA_ARGS__)
+#define V86(...)  BREAKS(entry_v86, MODE_V86, __VA_ARGS__)
+#define BREAKS(text, m, id, outcome, section, gate, lift, ...)                 \
+    SCENARIO_AS(entry_##id, text, ABOUT_##outcome, .vendor = VENDOR_VMX,       \
+                .mode = m,                                                     \
                 .needs = {FEAT_##gate}, .unless = FEAT_##lift,                 \
                 .rule = VMX_RULE_##id + 1, .before = entry_spoil,              \
                 .expect = {{FAILS_##outcome, .any_rip = true}});

@@ -147,16 +147,22 @@ static void prepare(struct vcpu *v, u32 n)
         change(v, &vmx_rules[n].setup[i]);
 }
 
+/* Without EPT the guest's addresses would be the host's: should the CPU take
+ * that, its timer ends the guest before the first instruction. */
 static void spoil(struct vcpu *v, u32 n)
 {
     content = state;
     change(v, &vmx_rules[n].spoil);
+    if (!(state.f[INDEX_PROC2_CONTROLS] & PROC2_EPT))
+        vmwrite(VMCS_PREEMPTION_TIMER, 0);
 }
 
 static void mend(struct vcpu *v, u32 n, bool all)
 {
     (void)v;
     write(vmx_rules[n].spoil.index, content.f[vmx_rules[n].spoil.index]);
+    if (!(state.f[INDEX_PROC2_CONTROLS] & PROC2_EPT))
+        vmwrite(VMCS_PREEMPTION_TIMER, content.f[INDEX_PREEMPTION_TIMER]);
     for (u32 i = 0; all && i < VMCS_FIELDS; i++)
         if (!read_only(i))
             vmwrite(encodings[i], content.f[i]);

@@ -182,7 +182,8 @@ static void reset_host(struct vcpu *v)
 {
     vmwrite(VMCS_HOST_CR0, read_cr0());
     vmwrite(VMCS_HOST_CR3, read_cr3());
-    vmwrite(VMCS_HOST_CR4, read_cr4());
+    /* The host has no CET, whatever a rule's recipe has brought it. */
+    vmwrite(VMCS_HOST_CR4, read_cr4() & ~CR4_CET);
     vmwrite(VMCS_HOST_CS_SELECTOR, read_cs());
     vmwrite(VMCS_HOST_SS_SELECTOR, read_ss());
     vmwrite(VMCS_HOST_DS_SELECTOR, read_ds());
