@@ -14,6 +14,23 @@
 #define MSW_BITS  0xffffull /* what SMSW stores with a 16-bit operand */
 #define LMSW_BITS (CR0_PE | CR0_MP | CR0_EM | CR0_TS)
 
+/* A general-purpose operand. RSP is in the control block, not among the
+ * registers that the stubs save. */
+static u64 operand(struct vcpu *v, u8 gpr)
+{
+    gpr &= GPRS - 1;
+    return gpr == RSP ? v->ops->get(v, REG_RSP) : v->regs.gpr[gpr];
+}
+
+static void set_operand(struct vcpu *v, u8 gpr, u64 value)
+{
+    gpr &= GPRS - 1;
+    if (gpr == RSP)
+        v->ops->set(v, REG_RSP, value);
+    else
+        v->regs.gpr[gpr] = value;
+}
+
 static enum guest_reg cr_reg(u8 nr)
 {
     return nr == 0 ? REG_CR0 : nr == 2 ? REG_CR2 : nr == 3 ? REG_CR3 : REG_CR4;
@@ -30,16 +47,16 @@ static void *msw_operand(const struct vcpu *v)
  * guest uses here is 32 bits (SDM vol 2, APM vol 3: SMSW). */
 static bool read_msw(struct vcpu *v, u64 cr0)
 {
-    void *operand;
+    void *memory;
 
     if (!v->exit.info.cr.memory) {
-        v->regs.gpr[v->exit.info.cr.gpr & 15] = (u32)cr0;
+        set_operand(v, v->exit.info.cr.gpr, (u32)cr0);
         return emulated(v);
     }
-    operand = msw_operand(v);
-    if (!operand)
+    memory = msw_operand(v);
+    if (!memory)
         return handle_unexpected(v);
-    memcpy(operand, &cr0, sizeof(u16));
+    memcpy(memory, &cr0, sizeof(u16));
     return emulated(v);
 }
 
@@ -51,25 +68,25 @@ bool handle_cr_read(struct vcpu *v)
     trace_cr(v->ring, DIR_READ, nr, value);
     if (v->exit.info.cr.insn == CR_SMSW)
         return read_msw(v, value);
-    v->regs.gpr[v->exit.info.cr.gpr & 15] = value;
+    set_operand(v, v->exit.info.cr.gpr, value);
     return emulated(v);
 }
 
 /* LMSW can set PE but not clear it. */
-static bool load_msw(const struct vcpu *v, u64 *cr0)
+static bool load_msw(struct vcpu *v, u64 *cr0)
 {
-    const void *operand;
+    const void *memory;
     u16 source;
 
     if (v->exit.info.cr.memory) {
-        operand = msw_operand(v);
-        if (!operand)
+        memory = msw_operand(v);
+        if (!memory)
             return false;
-        memcpy(&source, operand, sizeof(source));
+        memcpy(&source, memory, sizeof(source));
     } else if (v->exit.kind == EXIT_LMSW) {
         source = v->exit.info.cr.source; /* VT-x names no register */
     } else {
-        source = (u16)v->regs.gpr[v->exit.info.cr.gpr & 15];
+        source = (u16)operand(v, v->exit.info.cr.gpr);
     }
     *cr0 = (*cr0 & ~(LMSW_BITS & ~CR0_PE)) | (source & LMSW_BITS);
     return true;
@@ -90,7 +107,7 @@ bool handle_cr_write(struct vcpu *v)
             return handle_unexpected(v);
         break;
     default:
-        value = v->regs.gpr[v->exit.info.cr.gpr & 15];
+        value = operand(v, v->exit.info.cr.gpr);
         if (mode_of_code(v) != INSN_64)
             value = (u32)value;
         break;
@@ -143,7 +160,7 @@ bool handle_dr_read(struct vcpu *v)
     if (vector)
         return refuse(v, vector);
     value = v->ops->get(v, dr_reg(nr));
-    v->regs.gpr[v->exit.info.dr.gpr & 15] = value;
+    set_operand(v, v->exit.info.dr.gpr, value);
     trace_dr(v->ring, DIR_READ, nr, value);
     return emulated(v);
 }
@@ -151,7 +168,7 @@ bool handle_dr_read(struct vcpu *v)
 bool handle_dr_write(struct vcpu *v)
 {
     u8 nr = v->exit.info.dr.nr, vector = dr_refused(v);
-    u64 value = v->regs.gpr[v->exit.info.dr.gpr & 15];
+    u64 value = operand(v, v->exit.info.dr.gpr);
 
     if (mode_of_code(v) != INSN_64)
         value = (u32)value;

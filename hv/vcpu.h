@@ -130,6 +130,7 @@ enum path_flag {
     W(VECTORING_ERROR, "IDT-vectoring error code")                             \
     W(GUEST_LINEAR, "guest-linear address")                                    \
     W(GUEST_PHYSICAL, "guest-physical address")                                \
+    W(MSR_DATA, "MSR data")                                                    \
     W(PENDING_DEBUG, "pending debug exceptions")                               \
     W(INTERRUPTIBILITY, "interruptibility state")                              \
     W(ACTIVITY, "activity state")                                              \

@@ -294,6 +294,25 @@ SCENARIO(cr3_write, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
 SCENARIO_OF(cr3_write_off, cr3_write, CR_WRITE, .item = 3, .negative = true,
             .see = {CHANGED(CR3, BIT(3)), SAME(R9, CR3), SAME(RBX, CR3)});
 
+/* RSP as the operand, which no stub saves among the others. */
+GUEST(cr3_read_rsp, "mov rbx, rsp\n" AT(cr3_read_rsp, 1) "mov rsp, cr3\n"
+                    "mov rax, rsp\n"
+                    "mov rsp, rbx\n")
+SCENARIO(cr3_read_rsp, CR_READ, .item = 3, .arm = {{EXIT_CR_READ, 3}},
+         .expect = {{EXIT_CR_READ, 1, .item = 3, .length = 3, .has_info = true,
+                     .info.cr = {.nr = 3, .gpr = RSP},
+                     .raw = {RAW(QUALIFICATION, QUAL(3, FROM, RSP))}}},
+         .see = {SAME(RAX, CR3), SAME(RBX, RSP)});
+GUEST(cr3_write_rsp, "mov rbx, rsp\n"
+                     "mov rsp, cr3\n"
+                     "xor rsp, 8\n" AT(cr3_write_rsp, 1) "mov cr3, rsp\n"
+                     "mov rsp, rbx\n")
+SCENARIO(cr3_write_rsp, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
+         .expect = {{EXIT_CR_WRITE, 1, .item = 3, .length = 3,
+                     .has_info = true, .info.cr = {.nr = 3, .gpr = RSP},
+                     .raw = {RAW(QUALIFICATION, QUAL(3, TO, RSP))}}},
+         .see = {CHANGED(CR3, BIT(3)), SAME(RBX, RSP)});
+
 /* A value on the CR3-target list may be loaded (SDM 25.6.7), its neighbour
  * exits. */
 static void set_target(struct vcpu *v)

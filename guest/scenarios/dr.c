@@ -49,6 +49,24 @@ DR(5, DR7, 0x600, 0x200);
 DR(6, DR6, 0xffff8ff0, 0x8000);
 DR(7, DR7, 0x700, 0x300);
 
+/* RSP as the operand. */
+GUEST(dr7_read_rsp, "mov rbx, rsp\n" AT(dr7_read_rsp, 1) "mov rsp, dr7\n"
+                    "mov rax, rsp\n"
+                    "mov rsp, rbx\n")
+SCENARIO(dr7_read_rsp, DR_READ, .item = 7, .arm = {{EXIT_DR_READ, 7}},
+         .expect = {{EXIT_DR_READ, 1, .item = 7, .length = 3, .has_info = true,
+                     .info.dr = {.nr = 7, .gpr = RSP},
+                     .raw = {RAW(QUALIFICATION, QUAL(7, 1, RSP))}}},
+         .see = {SAME(RAX, DR7), SAME(RBX, RSP)});
+GUEST(dr7_write_rsp, "mov rbx, rsp\n"
+                     "mov esp, 0x700\n" AT(dr7_write_rsp, 1) "mov dr7, rsp\n"
+                     "mov rsp, rbx\n")
+SCENARIO(dr7_write_rsp, DR_WRITE, .item = 7, .arm = {{EXIT_DR_WRITE, 7}},
+         .expect = {{EXIT_DR_WRITE, 1, .item = 7, .length = 3,
+                     .has_info = true, .info.dr = {.nr = 7, .gpr = RSP},
+                     .raw = {RAW(QUALIFICATION, QUAL(7, 0, RSP))}}},
+         .see = {CHANGED(DR7, 0x300), SAME(RBX, RSP)});
+
 static void set_de(struct guest_state *gs)
 {
     gs->cr4 |= CR4_DE;

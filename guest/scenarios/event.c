@@ -320,6 +320,30 @@ GUEST(window_shadow, "lea r15, [rip + 2f]\n" AT(window_shadow, 1)
 WINDOW_SHADOW(window_sti, shadow_of_sti);
 WINDOW_SHADOW(window_mov_ss, shadow_of_mov_ss);
 
+/* Both windows are open to a guest that sleeps, and end its sleep (SDM 26.2);
+ * it has not executed anything yet. */
+static void asleep(struct vcpu *v)
+{
+    own_nmi_handler(v);
+    v->ops->set(v, REG_ACTIVITY, ACTIVITY_HLT);
+}
+
+GUEST(window_hlt, AT(window_hlt, 1) "jmp guest_abort\n" AT(window_hlt, 2)
+                  "xor r15d, r15d\n"
+                  "jmp 9f\n" AT(window_hlt, 3) "inc rsi\n"
+                  "mov [rsp], r15\n"
+                  "iretq\n"
+                  "9:\n")
+#define ASLEEP(id, KIND, ...)                                                  \
+    SCENARIO_OF(id, window_hlt, KIND, .vendor = VENDOR_VMX,                    \
+                .needs = {FEAT_VMX_ACTIVITY_HLT, FEAT_VMX_VIRTUAL_NMI},        \
+                .before = asleep, .back_at = 2, .arm = {{EXIT_##KIND}},        \
+                .exited = let_in, .expect = {{EXIT_##KIND, 1}},                \
+                .see = {GPR(R15, 0), CHANGED(BLOCKING, 0), __VA_ARGS__})
+ASLEEP(window_hlt, INTERRUPT_WINDOW, SEEN(count, 1),
+       SEEN(vector, WINDOW_VECTOR), SEEN_AT(1));
+ASLEEP(nmi_window_hlt, NMI_WINDOW, GPR(RSI, GUEST_CANARY + RSI + 1));
+
 /* An exit in the shadow reports it; the instruction that was emulated has
  * used it up. */
 #define SHADOW(id, text, vmx, svm)                                             \

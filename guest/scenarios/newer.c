@@ -94,10 +94,10 @@ SCENARIO_OF(loadiwkey_off, loadiwkey, LOADIWKEY, .negative = true,
           "wrmsr\n"                                                            \
           "mov ebx, 0x100f40\n"                                                \
           "mov esi, 0x100080\n"                                                \
-          "mov qword ptr [rsi], 1\n" AT(id, 1) ".byte " prefix                 \
-                                               ", 0x0f, 0x38, 0xf8, 0x1e\n"    \
-                                               "xor eax, eax\n"                \
-                                               "wrmsr\n")                      \
+          "mov qword ptr [rsi], 1\n"                                           \
+          AT(id, 1) ".byte " prefix ", 0x0f, 0x38, 0xf8, 0x1e\n"               \
+          "xor eax, eax\n"                                                     \
+          "wrmsr\n")                                                           \
     SCENARIO(id, about, .arm = {{EXIT_##about}}, .vendor = VENDOR_VMX,         \
              .needs = {FEAT_ENQCMD}, .probe = ACCESS_R | ACCESS_W,             \
              .expect = {{EXIT_##about, 1, .length = 5}},                       \
@@ -114,24 +114,28 @@ ENQUEUE(enqcmds, ENQCMDS, "0xf3");
 
 /* The MSR lists: RSI addresses of the indices, RDI of the values, RCX which of
  * them. The control enables the instruction, the bitmap makes it exit; the
- * qualification is the MSR (SDM 28.2.1). */
-#define MSR_LIST(id, about, armed, prefix)                                     \
+ * qualification is the MSR (SDM 28.2.1), and a field of its own has the value
+ * that was to be written. */
+#define MSR_LIST(id, about, armed, prefix, ...)                                \
     GUEST(id, "mov esi, 0x100200\n"                                            \
               "mov edi, 0x100400\n"                                            \
               "mov qword ptr [rsi], 0x175\n"                                   \
-              "mov ecx, 1\n" AT(id, 1) ".byte " prefix ", 0x0f, 0x01, 0xc6\n") \
+              "mov ecx, 1\n"                                                   \
+              AT(id, 1) ".byte " prefix ", 0x0f, 0x01, 0xc6\n")                \
     SCENARIO(id, about, .arm = {{EXIT_##about}, {armed, MSR_SYSENTER_ESP}},    \
              .vendor = VENDOR_VMX, .needs = {FEAT_MSRLIST},                    \
              .probe = ACCESS_R | ACCESS_W,                                     \
              .expect = {{EXIT_##about, 1, .length = 4,                         \
-                         .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP)}}},      \
+                         .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP),         \
+                                 __VA_ARGS__}}},                               \
              .see = {GPR(RSI, GUEST_PROBE + 0x200),                            \
                      GPR(RDI, GUEST_PROBE + 0x400), GPR(RCX, 1),               \
                      PROBE(128, PROBE_VALUE + 128)});                          \
     NOT_GIVEN(id##_off, about, prefix ", 0x0f, 0x01, 0xc6",                    \
               .vendor = VENDOR_VMX, .needs = {FEAT_MSRLIST})
-MSR_LIST(rdmsrlist, RDMSRLIST, EXIT_MSR_READ, "0xf2");
-MSR_LIST(wrmsrlist, WRMSRLIST, EXIT_MSR_WRITE, "0xf3");
+MSR_LIST(rdmsrlist, RDMSRLIST, EXIT_MSR_READ, "0xf2", );
+MSR_LIST(wrmsrlist, WRMSRLIST, EXIT_MSR_WRITE, "0xf3",
+         RAW(MSR_DATA, PROBE_VALUE + 128));
 
 /* Given, and the bitmap armed for the MSR beside it: it reads. */
 SCENARIO_OF(rdmsrlist_beside, rdmsrlist, RDMSRLIST, .negative = true,
@@ -154,10 +158,10 @@ SCENARIO_OF(rdmsrlist_beside, rdmsrlist, RDMSRLIST, .negative = true,
               "lea eax, [rbx + 1]\n"                                           \
               "xor edx, edx\n"                                                 \
               "wrmsr\n"                                                        \
-              "mov ebx, 0x175\n" AT(id, 1) ".byte " prefix                     \
-                                           ", 0x0f, 0x38, 0xf8, 0xd8\n"        \
-                                           "xor eax, eax\n"                    \
-                                           "wrmsr\n")                          \
+              "mov ebx, 0x175\n"                                               \
+              AT(id, 1) ".byte " prefix ", 0x0f, 0x38, 0xf8, 0xd8\n"           \
+              "xor eax, eax\n"                                                 \
+              "wrmsr\n")                                                       \
     SCENARIO(id, about, .arm = {{armed, MSR_SYSENTER_ESP}},                    \
              .vendor = VENDOR_VMX, .probe = ACCESS_R | ACCESS_W,               \
              .expect = {{EXIT_##about, 1, .length = 5,                         \

@@ -68,6 +68,24 @@ SCENARIO(timer_zero, PREEMPTION_TIMER, .arm = {{EXIT_PREEMPTION_TIMER, 0}},
          .expect = {{EXIT_PREEMPTION_TIMER, 1, .raw = {RAW(TIMER, 0)}}},
          .see = {GPR(RAX, 0)});
 
+/* It runs on while the guest sleeps, and ends that (SDM 26.5.1). */
+static void sleep_before(struct vcpu *v)
+{
+    v->ops->set(v, REG_ACTIVITY, ACTIVITY_HLT);
+}
+
+static void wake_up(struct vcpu *v)
+{
+    if (v->exit.kind == EXIT_PREEMPTION_TIMER)
+        v->ops->set(v, REG_ACTIVITY, ACTIVITY_ACTIVE);
+}
+
+SCENARIO_OF(timer_hlt, timer_zero, PREEMPTION_TIMER,
+            .needs = {FEAT_VMX_ACTIVITY_HLT}, .before = sleep_before,
+            .arm = {{EXIT_PREEMPTION_TIMER, 64}}, .exited = wake_up,
+            .expect = {{EXIT_PREEMPTION_TIMER, 1, .raw = {RAW(TIMER, 0)}}},
+            .see = {GPR(RAX, 0)});
+
 /* Any other exit saves what is left or, with the exit control off, leaves the
  * field as it was; then the host makes it short. */
 #define LONG_TIME 0x40000000ull
