@@ -121,6 +121,12 @@ SCENARIO_OF(ept_walk_ad, ept_walk, NESTED_FAULT, .vendor = VENDOR_VMX,
                          .raw = {RAW(GUEST_PHYSICAL, GUEST_PROBE + 0x18)}}},   \
              .see = {GPR(RBX, GUEST_PROBE + 0x18), GPR(RAX, PROBE_VALUE + 3)})
 MISCONFIG(ept_bad_w, {1, RWX, ACCESS_W});
+/* It has no qualification, and leaves that field clear (SDM 28.2.1). */
+SCENARIO_OF(ept_bad_clear, ept_bad_w, NESTED_MISCONFIG, .probe = RWX,
+            .tweak = {1, RWX, ACCESS_W},
+            .expect = {{EXIT_NESTED_MISCONFIG, 1,
+                        .raw = {RAW(QUALIFICATION, 0)}}},
+            .see = {GPR(RBX, GUEST_PROBE + 0x18), GPR(RAX, PROBE_VALUE + 3)});
 MISCONFIG(ept_bad_wx, {1, RWX, ACCESS_W | ACCESS_X});
 MISCONFIG(ept_bad_type2, {1, MEMTYPE(7), MEMTYPE(2)});
 MISCONFIG(ept_bad_type3, {1, MEMTYPE(7), MEMTYPE(3)});

@@ -91,11 +91,15 @@ static bool in_delivery(u32 reason)
            reason == REASON_SPP_EVENT || reason == REASON_NOTIFY;
 }
 
-/* Of a vectored event only #DB and #PF have a qualification (SDM 28.2.1). */
-static bool event_qualifies(void)
+/* Of a misconfiguration a scenario of its own looks whether it is clear. Of a
+ * vectored event only #DB and #PF have a qualification (SDM 28.2.1). */
+static bool qualifies(u32 reason)
 {
-    u8 vector = INTR_VECTOR(vmread(VMCS_EXIT_INTERRUPTION_INFO));
+    u8 vector;
 
+    if (reason != REASON_EXCEPTION_NMI)
+        return reason == REASON_EPT_MISCONFIG || vmx_qualifies(reason);
+    vector = INTR_VECTOR(vmread(VMCS_EXIT_INTERRUPTION_INFO));
     return vector == VECTOR_DB || vector == VECTOR_PF;
 }
 
@@ -105,15 +109,15 @@ static bool event_qualifies(void)
 enum raw_word vmx_stray(struct vcpu *v, u64 *value)
 {
     u32 basic = v->exit.code & REASON_BASIC;
-    bool event = basic == REASON_EXCEPTION_NMI;
 
     if (v->exit.code & REASON_ENTRY_FAILED)
         return RAW_NOTHING;
     *value = vmread(VMCS_EXIT_QUALIFICATION);
-    if (*value && !vmx_qualifies(basic) && !(event && event_qualifies()))
+    if (*value && !qualifies(basic))
         return RAW_QUALIFICATION;
     *value = vmread(VMCS_EXIT_INTERRUPTION_INFO);
-    if ((*value & INTR_VALID) && !event && basic != REASON_EXTERNAL_INT)
+    if ((*value & INTR_VALID) && basic != REASON_EXCEPTION_NMI &&
+        basic != REASON_EXTERNAL_INT)
         return RAW_INTERRUPTION_INFO;
     *value = vmread(VMCS_IDT_VECTORING_INFO);
     if ((*value & INTR_VALID) && !in_delivery(basic))
