@@ -68,8 +68,9 @@ SCENARIO_OF(cr8_read_off, cr8_read, CR_READ, .item = 8, .negative = true,
 
 /* Bit 18 is CR0.AM; reading back does not exit. */
 GUEST(cr0_write, "mov rax, cr0\n"
-                 "xor eax, 1 << 18\n" AT(cr0_write, 1) "mov cr0, rax\n"
-                                                       "mov rbx, cr0\n")
+                 "xor eax, 1 << 18\n"
+                 AT(cr0_write, 1) "mov cr0, rax\n"
+                 "mov rbx, cr0\n")
 SCENARIO(cr0_write, CR_WRITE, .item = 0, .arm = {{EXIT_CR_WRITE, 0}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 0, .length = 3, .has_info = true,
                      .info.cr = {.nr = 0, .gpr = RAX},
@@ -126,8 +127,9 @@ SCENARIO(cr0_shadow, CR_WRITE, .item = 0, .negative = true,
 GUEST(cr0_sel_write, "mov rax, cr0\n"
                      "xor eax, 0xa\n"
                      "mov cr0, rax\n"
-                     "xor eax, 1 << 18\n" AT(cr0_sel_write, 1) "mov cr0, rax\n"
-                                                               "mov rbx, cr0\n")
+                     "xor eax, 1 << 18\n"
+                     AT(cr0_sel_write, 1) "mov cr0, rax\n"
+                     "mov rbx, cr0\n")
 SCENARIO(cr0_sel_write, CR0_SEL_WRITE, .arm = {{EXIT_CR0_SEL_WRITE}},
          .vendor = VENDOR_SVM,
          .expect = {{EXIT_CR0_SEL_WRITE, 1, .length = 3, .has_info = true,
@@ -247,8 +249,9 @@ SCENARIO_OF(lmsw_memory_write, lmsw_memory, CR_WRITE, .item = 0,
             .see = {GPR(RBX, GUEST_PROBE + 8), CHANGED(CR0, CR0_MP | CR0_TS)});
 
 /* SMSW is a read of CR0; 32 bits here. */
-GUEST(smsw, AT(smsw, 1) "smsw ebx\n" AT(smsw, 2) "mov rax, cr0\n"
-                                                 "sub rax, rbx\n")
+GUEST(smsw, AT(smsw, 1) "smsw ebx\n"
+            AT(smsw, 2) "mov rax, cr0\n"
+            "sub rax, rbx\n")
 SCENARIO(smsw, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
          .vendor = VENDOR_SVM,
          .expect = {{EXIT_CR_READ, 1, .item = 0, .length = 3, .has_info = true,
@@ -259,9 +262,9 @@ SCENARIO(smsw, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
 SCENARIO_OF(smsw_off, smsw, CR_READ, .item = 0, .negative = true,
             .see = {SAME(RBX, CR0), GPR(RAX, 0)});
 
-GUEST(smsw_memory,
-      "mov ebx, 0x100008\n" AT(smsw_memory, 1) "smsw [rbx]\n"
-                                               "movzx eax, word ptr [rbx]\n")
+GUEST(smsw_memory, "mov ebx, 0x100008\n"
+                   AT(smsw_memory, 1) "smsw [rbx]\n"
+                   "movzx eax, word ptr [rbx]\n")
 SCENARIO(smsw_memory, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
          .vendor = VENDOR_SVM, .probe = ACCESS_R | ACCESS_W,
          .expect = {{EXIT_CR_READ, 1, .item = 0, .length = 3, .has_info = true,
@@ -272,8 +275,9 @@ SCENARIO(smsw_memory, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
          .see = {GPR(RBX, GUEST_PROBE + 8),
                  GPR(RAX, CR0_PE | CR0_ET | CR0_NE)});
 
-GUEST(cr2_write, "mov ebx, 0x5150\n" AT(cr2_write, 1) "mov cr2, rbx\n"
-                                                      "mov rcx, cr2\n")
+GUEST(cr2_write, "mov ebx, 0x5150\n"
+                 AT(cr2_write, 1) "mov cr2, rbx\n"
+                 "mov rcx, cr2\n")
 SCENARIO(cr2_write, CR_WRITE, .item = 2, .arm = {{EXIT_CR_WRITE, 2}},
          .vendor = VENDOR_SVM, .before = other_cr2,
          .expect = {{EXIT_CR_WRITE, 1, .item = 2, .length = 3, .has_info = true,
@@ -284,8 +288,9 @@ SCENARIO_OF(cr2_write_off, cr2_write, CR_WRITE, .item = 2, .negative = true,
 
 /* Bit 3 is CR3.PWT. */
 GUEST(cr3_write, "mov r9, cr3\n"
-                 "xor r9, 8\n" AT(cr3_write, 1) "mov cr3, r9\n"
-                                                "mov rbx, cr3\n")
+                 "xor r9, 8\n"
+                 AT(cr3_write, 1) "mov cr3, r9\n"
+                 "mov rbx, cr3\n")
 SCENARIO(cr3_write, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 3, .length = 4, .has_info = true,
                      .info.cr = {.nr = 3, .gpr = R9},
@@ -335,8 +340,9 @@ SCENARIO(cr3_target, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
 
 /* Bit 8 is CR4.PCE. */
 GUEST(cr4_write, "mov rdi, cr4\n"
-                 "xor edi, 1 << 8\n" AT(cr4_write, 1) "mov cr4, rdi\n"
-                                                      "mov rbx, cr4\n")
+                 "xor edi, 1 << 8\n"
+                 AT(cr4_write, 1) "mov cr4, rdi\n"
+                 "mov rbx, cr4\n")
 SCENARIO(cr4_write, CR_WRITE, .item = 4, .arm = {{EXIT_CR_WRITE, 4}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 4, .length = 3, .has_info = true,
                      .info.cr = {.nr = 4, .gpr = RDI},

@@ -235,9 +235,10 @@ SCENARIO(nmi_virtual, NMI, .vendor = VENDOR_VMX,
                  DEVICE(NMI, 1), CHANGED(BLOCKING, 0)});
 
 /* The window is open at once; what comes in has the handler count. */
-GUEST(nmi_window, AT(nmi_window, 1) "jmp 9f\n" AT(nmi_window, 3) "inc rsi\n"
-                                                                 "iretq\n"
-                                                                 "9:\n")
+GUEST(nmi_window, AT(nmi_window, 1) "jmp 9f\n"
+                  AT(nmi_window, 3) "inc rsi\n"
+                  "iretq\n"
+                  "9:\n")
 SCENARIO(nmi_window, NMI_WINDOW, .vendor = VENDOR_VMX,
          .needs = {FEAT_VMX_VIRTUAL_NMI}, .before = own_nmi_handler,
          .arm = {{EXIT_NMI_WINDOW}}, .exited = let_in,
@@ -281,11 +282,11 @@ static void interrupts_off(struct guest_state *gs)
 }
 
 /* Opens behind the instruction that follows STI (SDM 26.2). */
-GUEST(interrupt_window,
-      "lea r15, [rip + 2f]\n"
-      "sti\n"
-      "nop\n" AT(interrupt_window, 1) "nop\n"
-                                      "2: xor r15d, r15d\n")
+GUEST(interrupt_window, "lea r15, [rip + 2f]\n"
+                        "sti\n"
+                        "nop\n"
+                        AT(interrupt_window, 1) "nop\n"
+                        "2: xor r15d, r15d\n")
 SCENARIO(interrupt_window, INTERRUPT_WINDOW, .vendor = VENDOR_VMX,
          .state = interrupts_off, .arm = {{EXIT_INTERRUPT_WINDOW}},
          .exited = let_in,

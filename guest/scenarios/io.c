@@ -31,27 +31,27 @@
  * form makes it a byte longer; so does the immediate. */
 #define IO_PAIR(bytes, reg, imm_length, dx_length, in_rax)                     \
     GUEST(in##bytes##_imm,                                                     \
-          AT(in##bytes##_imm, 1) "in " reg ", " PORT_IMM                       \
-                                 "\n" AT(in##bytes##_imm, 2) "nop\n")          \
+          AT(in##bytes##_imm, 1) "in " reg ", " PORT_IMM "\n"                  \
+          AT(in##bytes##_imm, 2) "nop\n")                                      \
     SCENARIO(in##bytes##_imm, IO, .arm = {{EXIT_IO, 0xe0}},                    \
              .expect = {{EXIT_IO, 1, .length = imm_length, .has_info = true,   \
                          .info.io = {.port = 0xe0, .size = bytes, .in = true}, \
                          IO_RAW(0xe0, bytes, 1, 1)}},                          \
              .see = {GPR(RAX, in_rax)});                                       \
     GUEST(in##bytes##_dx,                                                      \
-          "mov edx, " PORT_DX                                                  \
-          "\n" AT(in##bytes##_dx, 1) "in " reg                                 \
-                                     ", dx\n" AT(in##bytes##_dx, 2) "nop\n")   \
-    SCENARIO(                                                                  \
-        in##bytes##_dx, IO, .arm = {{EXIT_IO, 0x1230}},                        \
-        .expect = {{EXIT_IO, 1, .length = dx_length, .has_info = true,         \
-                    .info.io = {.port = 0x1230, .size = bytes, .in = true},    \
-                    IO_RAW(0x1230, bytes, 1, 0)}},                             \
-        .see = {GPR(RDX, 0x1230), GPR(RAX, in_rax)});                          \
+          "mov edx, " PORT_DX "\n"                                             \
+          AT(in##bytes##_dx, 1) "in " reg ", dx\n"                             \
+          AT(in##bytes##_dx, 2) "nop\n")                                       \
+    SCENARIO(in##bytes##_dx, IO, .arm = {{EXIT_IO, 0x1230}},                   \
+             .expect = {{EXIT_IO, 1, .length = dx_length, .has_info = true,    \
+                         .info.io = {.port = 0x1230, .size = bytes,            \
+                                     .in = true},                              \
+                         IO_RAW(0x1230, bytes, 1, 0)}},                        \
+             .see = {GPR(RDX, 0x1230), GPR(RAX, in_rax)});                     \
     GUEST(out##bytes##_imm,                                                    \
-          "mov eax, 0x5a6b7c8d\n" AT(out##bytes##_imm,                         \
-                                     1) "out " PORT_IMM ", " reg               \
-                                        "\n" AT(out##bytes##_imm, 2) "nop\n")  \
+          "mov eax, 0x5a6b7c8d\n"                                              \
+          AT(out##bytes##_imm, 1) "out " PORT_IMM ", " reg "\n"                \
+          AT(out##bytes##_imm, 2) "nop\n")                                     \
     SCENARIO(out##bytes##_imm, IO, .arm = {{EXIT_IO, 0xe0}},                   \
              .expect = {{EXIT_IO, 1, .length = imm_length, .has_info = true,   \
                          .info.io = {.port = 0xe0, .size = bytes},             \
@@ -60,9 +60,9 @@
                      DEVICE(OUT, 0x5a6b7c8d & LOW_BYTES(bytes))});             \
     GUEST(out##bytes##_dx,                                                     \
           "mov eax, 0x5a6b7c8d\n"                                              \
-          "mov edx, " PORT_DX                                                  \
-          "\n" AT(out##bytes##_dx, 1) "out dx, " reg                           \
-                                      "\n" AT(out##bytes##_dx, 2) "nop\n")     \
+          "mov edx, " PORT_DX "\n"                                             \
+          AT(out##bytes##_dx, 1) "out dx, " reg "\n"                           \
+          AT(out##bytes##_dx, 2) "nop\n")                                      \
     SCENARIO(out##bytes##_dx, IO, .arm = {{EXIT_IO, 0x1230}},                  \
              .expect = {{EXIT_IO, 1, .length = dx_length, .has_info = true,    \
                          .info.io = {.port = 0x1230, .size = bytes},           \
@@ -232,8 +232,8 @@ SCENARIO(io_iopl, IO, .mode = MODE_64_USER, .state = allow_by_iopl,
                  GPR(RAX, (GUEST_CANARY & ~LOW_BYTES(1)) |
                               (EMULATED_IN & LOW_BYTES(1)))});
 
-GUEST(io_tss_bitmap, AT(io_tss_bitmap, 1) "in al, 0x80\n" AT(
-                         io_tss_bitmap, 2) "nop\n")
+GUEST(io_tss_bitmap, AT(io_tss_bitmap, 1) "in al, 0x80\n"
+                     AT(io_tss_bitmap, 2) "nop\n")
 SCENARIO(io_tss_bitmap, IO, .mode = MODE_64_USER, .arm = {{EXIT_IO, 0x80}},
          .expect = {{EXIT_IO, 1, .length = 2, .has_info = true,
                      .info.io = {.port = 0x80, .size = 1, .in = true},

@@ -76,10 +76,11 @@ SCENARIO(sidt_off, SIDT, .negative = true, .probe = ACCESS_R | ACCESS_W,
 /* By RSP, so in SS. Limit 0 leaves no selector valid: were it loaded, DS could
  * not be. Natively another limit, which SGDT shows. */
 GUEST(lgdt, "push 0\n"
-            "push 0\n" AT(lgdt, 1) "lgdt [rsp]\n"
-                                   "add rsp, 16\n"
-                                   "mov eax, 0x10\n"
-                                   "mov ds, eax\n")
+            "push 0\n"
+            AT(lgdt, 1) "lgdt [rsp]\n"
+            "add rsp, 16\n"
+            "mov eax, 0x10\n"
+            "mov ds, eax\n")
 SCENARIO(lgdt, LGDT, .arm = {{EXIT_LGDT}},
          .expect = {{EXIT_LGDT, 1, .length = 4,
                      WITH(0,
@@ -101,9 +102,10 @@ SCENARIO(lgdt_off, LGDT, .negative = true, .see = {GPR(RAX, 0x27)});
 /* RIP-relative: the qualification is the sum (SDM 28.2.1). Natively the limit
  * is 0 then, and an exception would find no gate. */
 GUEST(lidt, AT(lidt, 1) "lidt [rip + guest_lidt_3]\n"
-                        "jmp 9f\n" AT(lidt, 3) ".word 0\n"
-                                               ".quad 0\n"
-                                               "9:\n")
+            "jmp 9f\n"
+            AT(lidt, 3) ".word 0\n"
+            ".quad 0\n"
+            "9:\n")
 SCENARIO(lidt, LIDT, .arm = {{EXIT_LIDT}},
          .expect = {{EXIT_LIDT, 1, .length = 7,
                      .raw = {RAW_AT(QUALIFICATION, 3),
@@ -178,8 +180,9 @@ SCENARIO(lldt_memory, LLDT, .arm = {{EXIT_LLDT}}, .probe = ACCESS_R | ACCESS_W,
 
 #define TSS_TYPE "byte ptr [rip + guest_gdt + 0x18 + 5]"
 GUEST(ltr, "and " TSS_TYPE ", 0xfd\n"
-           "mov eax, 0x18\n" AT(ltr, 1) "ltr ax\n"
-                                        "movzx ecx, " TSS_TYPE "\n")
+           "mov eax, 0x18\n"
+           AT(ltr, 1) "ltr ax\n"
+           "movzx ecx, " TSS_TYPE "\n")
 SCENARIO(ltr, LTR, .arm = {{EXIT_LTR}},
          .expect = {{EXIT_LTR, 1, .length = 3,
                      .raw = {RAW_BUT(INSTRUCTION_INFO, WHICH(3) | REGISTER(RAX),
@@ -188,8 +191,9 @@ SCENARIO(ltr, LTR, .arm = {{EXIT_LTR}},
 SCENARIO_OF(ltr_off, ltr, LTR, .negative = true,
             .see = {GPR(RAX, GUEST_TR), GPR(RCX, 0x8b)});
 
-GUEST(ltr_memory, "push 0x18\n" AT(ltr_memory, 1) "ltr [rsp]\n"
-                                                  "pop rax\n")
+GUEST(ltr_memory, "push 0x18\n"
+                  AT(ltr_memory, 1) "ltr [rsp]\n"
+                  "pop rax\n")
 SCENARIO(ltr_memory, LTR, .arm = {{EXIT_LTR}},
          .expect = {{EXIT_LTR, 1, .length = 4,
                      WITH(0,

@@ -17,8 +17,9 @@
 #define WRITE     0x1000
 #define FETCH     0x2000
 #define DELIVERY  0x3000
+/* By guest-physical address: the offset is undefined. */
 #define PHYSICAL_DELIVERY 0xa000
-#define PHYSICAL  0xf000 /* by guest-physical address: the offset is undefined */
+#define PHYSICAL          0xf000
 
 /* The TPR class that the guest has in CR8; reads of CR8 give bits 7:4. */
 #define VTPR(class) ((class) << 4)
@@ -53,7 +54,8 @@ SCENARIO(apic_write, APIC_ACCESS, APIC_PAGE, .arm = {{EXIT_APIC_ACCESS}},
  * read") and dies. */
 GUEST(apic_fetch, "mov ebx, 0x100f00\n"
                   "call rbx\n")
-SCENARIO(apic_fetch, APIC_ACCESS, APIC_PAGE, .demo = true, .arm = {{EXIT_APIC_ACCESS}},
+SCENARIO(apic_fetch, APIC_ACCESS, APIC_PAGE, .demo = true,
+         .arm = {{EXIT_APIC_ACCESS}},
          .expect = {{EXIT_APIC_ACCESS, .rip = GUEST_PROBE + PROBE_CODE,
                      .raw = {RAW(QUALIFICATION, FETCH | PROBE_CODE)}}},
          .see = {GPR(RBX, GUEST_PROBE + PROBE_CODE)});
@@ -159,9 +161,10 @@ static void virtualize_class_9(struct vcpu *v)
     class_9(v);
 }
 
-GUEST(tpr_page, PROBE_TEXT "mov dword ptr [rbx + 0x80], 0x5f\n"
-                           "mov dword ptr [rbx + 0x80], 0x4f\n"
-                           AT(tpr_page, 1) "mov eax, [rbx + 0x80]\n")
+GUEST(tpr_page, PROBE_TEXT
+                "mov dword ptr [rbx + 0x80], 0x5f\n"
+                "mov dword ptr [rbx + 0x80], 0x4f\n"
+                AT(tpr_page, 1) "mov eax, [rbx + 0x80]\n")
 SCENARIO(tpr_page, TPR_THRESHOLD, .probe = ALL_ACCESS,
          .before = virtualize_class_9, .arm = {{EXIT_APIC_ACCESS}},
          .set = {PUT(TPR_THRESHOLD, 5)},
@@ -197,9 +200,10 @@ SCENARIO(apic_svr, APIC_WRITE, APIC_PAGE,
          .see = {GPR(RBX, GUEST_PROBE), GPR(RAX, 0x1ff)});
 
 /* An IPI to another CPU is for the host to send; ICR_HI alone is not. */
-GUEST(apic_icr, PROBE_TEXT "mov dword ptr [rbx + 0x310], 0x01000000\n"
-                           "mov dword ptr [rbx + 0x300], 0x61\n"
-                           AT(apic_icr, 1) "mov eax, [rbx + 0x310]\n")
+GUEST(apic_icr, PROBE_TEXT
+                "mov dword ptr [rbx + 0x310], 0x01000000\n"
+                "mov dword ptr [rbx + 0x300], 0x61\n"
+                AT(apic_icr, 1) "mov eax, [rbx + 0x310]\n")
 SCENARIO(apic_icr, APIC_WRITE, APIC_PAGE,
          .arm = {{EXIT_APIC_ACCESS}, {EXIT_APIC_WRITE}},
          .expect = {{EXIT_APIC_WRITE, 1, .raw = {RAW(QUALIFICATION, 0x300)}}},

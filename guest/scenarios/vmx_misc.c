@@ -215,8 +215,8 @@ GUEST(notify_open, "mov ecx, 200000\n"
 SCENARIO(notify_open, NOTIFY, .arm = {{EXIT_NOTIFY}}, .negative = true,
          .set = {PUT(NOTIFY_WINDOW, NOTIFY_WINDOW)}, .see = {GPR(RCX, 0)});
 
-/* --- RSM is for SMM alone, where it exits only under the dual-monitor treatment
- * (SDM 32.15.3). */
+/* --- RSM is for SMM alone, where it exits only under the dual-monitor
+ * treatment (SDM 32.15.3). */
 GUEST(rsm_ud, GOES_ON_AT_2 AT(rsm_ud, 1) ".byte 0x0f, 0xaa\n" HERE)
 SCENARIO(rsm_ud, EXCEPTION, .item = VECTOR_UD, .vendor = VENDOR_VMX,
          .negative = true, .see = {SAW(VECTOR_UD, 0, 1)});
