@@ -24,15 +24,15 @@ HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
-VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/words.c hv/vmx/nested.c \
-       hv/vmx/feature.c hv/vmx/dump.c hv/vmx/rules.c hv/vmx/check.c \
-       hv/vmx/entry.asm
+VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/words.c \
+       hv/vmx/nested.c hv/vmx/feature.c hv/vmx/dump.c hv/vmx/rules.c \
+       hv/vmx/check.c hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
-SCENARIOS := insn system newer table io bitmap cr dr exception cet debug pagefault \
-             reserved event inject delivery nested mode mode_exception \
-             mode_switch task entry vmx_insn vmx_operand vmx_apic vmx_misc vmx_ept \
-             vmx_iret vmx_ve svm_insn \
-             svm_misc svm_npf svm_avic demo bench
+SCENARIOS := insn system newer table io bitmap cr dr exception cet debug \
+             pagefault reserved event inject delivery nested mode \
+             mode_exception mode_switch task entry vmx_insn vmx_operand \
+             vmx_apic vmx_misc vmx_ept vmx_iret vmx_ve svm_insn svm_misc \
+             svm_npf svm_avic demo bench
 GUEST := guest/entry.asm guest/legacy.asm $(SCENARIOS:%=guest/scenarios/%.c)
 
 SRC := $(wildcard $(BOOT) $(HV) $(SVM) $(VMX) $(TRACE) $(GUEST))
