@@ -70,7 +70,9 @@ static const char *selection(const struct config *config)
 
 static enum run_status run_scenarios(const struct config *config)
 {
-    switch (scenarios_run(&vcpu, &caps, config)) {
+    bool bench = config->mode == MODE_BENCH;
+
+    switch ((bench ? bench_run : scenarios_run)(&vcpu, &caps, config)) {
     case VERDICT_ERROR:
         return RUN_ERROR;
     case VERDICT_FAIL:
@@ -96,10 +98,6 @@ static enum run_status work(const struct boot_info *bi)
                     bi->tsc_hz, selection(config));
     if (config->mode == MODE_PREFLIGHT)
         return preflight_run(&vcpu, &caps, wrong);
-    if (config->mode == MODE_BENCH) {
-        bench_run(&vcpu);
-        return RUN_OK;
-    }
     return run_scenarios(config);
 }
 

@@ -18,6 +18,7 @@
 #include "trace/trace.h"
 
 #define MAX_SCENARIOS 2048u
+#define BENCH_ROUNDS  5 /* where time is noisy one would not do */
 
 /* Feature by feature, exit by exit, then what they need. */
 static void set_controls(struct vcpu *v)
@@ -74,6 +75,14 @@ static void run_guest(void *arg)
     watchdog_stop();
     host_unblock_nmi(); /* an exit may have left them blocked */
     run->device[DEVICE_NMI] = host_nmi_count() - nmis;
+}
+
+static void run_judged(void *arg)
+{
+    struct vcpu *v = arg;
+
+    ring_attend(v->ring, ATTEND_OWNER, true);
+    run_guest(v);
     judge_stop(v);
 }
 
@@ -123,44 +132,80 @@ static bool skipped(struct vcpu *v, const struct caps *caps)
     return true;
 }
 
-static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
-                                 const struct scenario *s)
+static void begin(struct vcpu *v, struct run *run)
 {
-    struct run run = {.scenario = s,
-                      .caps = caps,
-                      .device = {[DEVICE_IN] = EMULATED_IN,
-                                 [DEVICE_MSR] = EMULATED_MSR,
-                                 [DEVICE_CR8] = EMULATED_CR8,
-                                 [DEVICE_TSC] = EMULATED_TSC}};
-    char reason[sizeof(run.reason)];
+    const struct scenario *s = run->scenario;
 
-    v->run = &run;
-    ring_attend(v->ring, ATTEND_OWNER, true);
-    v->device = run.device;
+    run->device[DEVICE_IN] = EMULATED_IN;
+    run->device[DEVICE_MSR] = EMULATED_MSR;
+    run->device[DEVICE_CR8] = EMULATED_CR8;
+    run->device[DEVICE_TSC] = EMULATED_TSC;
+    v->run = run;
+    v->device = run->device;
     ring_tick(v->ring, rdtsc());
     trace_scenario_begin(v->ring, s->name, s->kind);
     if (s->negative || s->without)
         trace_forbid(v->ring, s->negative ? s->kind : s->without);
-    if (skipped(v, caps)) {
-        /* the reason is written */
-    } else if (!host_try(run_guest, v)) {
-        const struct host_fault *f = host_last_fault();
+}
 
-        ring_tick(v->ring, rdtsc());
-        trace_host_fault(v->ring, f->vector, f->error, f->rip, f->cr2);
-        format(reason, sizeof(reason), "host fault: vector %u at 0x%llx",
-               f->vector, (unsigned long long)f->rip);
-        judge(&run, VERDICT_ERROR, reason);
-        watchdog_stop();
-    }
+/* A fault of the host's ends the scenario and no more. */
+static void attempt(struct vcpu *v, void (*guest)(void *v))
+{
+    const struct host_fault *f = host_last_fault();
+    char reason[sizeof(v->run->reason)];
+
+    if (host_try(guest, v))
+        return;
+    ring_tick(v->ring, rdtsc());
+    trace_host_fault(v->ring, f->vector, f->error, f->rip, f->cr2);
+    format(reason, sizeof(reason), "host fault: vector %u at 0x%llx", f->vector,
+           (unsigned long long)f->rip);
+    judge(v->run, VERDICT_ERROR, reason);
+    watchdog_stop();
+}
+
+static enum verdict end(struct vcpu *v)
+{
+    const struct run *run = v->run;
+    const struct scenario *s = run->scenario;
+
+    ring_attend(v->ring, ATTEND_OWNER, false);
     ring_tick(v->ring, rdtsc());
     trace_scenario_end(v->ring, s->name, s->kind,
                        judge_code(v->ops->vendor, s->kind, s->item),
-                       (u8)run.verdict, run.checks, run.reason);
+                       (u8)run->verdict, run->checks, run->reason);
     v->run = NULL;
-    ring_attend(v->ring, ATTEND_OWNER, false);
     dumper_drain();
-    return run.verdict;
+    return run->verdict;
+}
+
+static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
+                                 const struct scenario *s)
+{
+    struct run run = {.scenario = s, .caps = caps};
+
+    begin(v, &run);
+    if (!skipped(v, caps))
+        attempt(v, run_judged);
+    return end(v);
+}
+
+/* The same guest, but nobody looks on: its exits take the short way
+ * (hv/crossing.h), and the time stamps of their events tell what they cost. */
+static enum verdict measure_scenario(struct vcpu *v, const struct caps *caps,
+                                     const struct scenario *s)
+{
+    struct run run = {.scenario = s, .caps = caps};
+
+    begin(v, &run);
+    if (s->final || s->negative || s->rule) {
+        judge(&run, VERDICT_SKIP, "no round trip to measure");
+    } else if (!skipped(v, caps)) {
+        for (u32 n = 0; n < BENCH_ROUNDS; n++)
+            attempt(v, run_guest);
+        judge(&run, VERDICT_SKIP, "measured, not judged");
+    }
+    return end(v);
 }
 
 /* Is name one of the comma-separated list? */
@@ -279,6 +324,10 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config)
 {
     static const struct scenario *list[MAX_SCENARIOS];
+    bool bench = config->mode == MODE_BENCH;
+    enum verdict (*run)(struct vcpu * v, const struct caps *caps,
+                        const struct scenario *s) =
+        bench ? measure_scenario : run_scenario;
     enum verdict worst = check_names(v, config->scenarios);
     u32 count = 0;
 
@@ -289,7 +338,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
     put_in_order(list, count, config);
     put_last(list, count);
     for (u32 n = 0; n < count; n++) {
-        enum verdict verdict = run_scenario(v, caps, list[n]);
+        enum verdict verdict = run(v, caps, list[n]);
 
         if (verdict > worst)
             worst = verdict;

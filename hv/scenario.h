@@ -29,7 +29,7 @@ struct run {
 bool scenario_observe(struct vcpu *v);
 
 /* Runs the scenarios that the configuration selects, or all that are no
- * demos. Returns the worst verdict. */
+ * demos; in mode bench without judging them. Returns the worst verdict. */
 enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
                            const struct config *config);
 
