@@ -160,8 +160,7 @@ static bool fits(const struct encoding *e, const struct insn *i, u8 modrm,
     bool memory = modrm < 0xc0;
     u8 reg = modrm >> 3 & 7;
 
-    if (e->map != i->map || e->opcode != i->opcode ||
-        !prefix_fits(i, e->prefix))
+    if (e->map != i->map || !prefix_fits(i, e->prefix))
         return false;
     if ((e->flags & NOT64) && mode == INSN_64)
         return false;
@@ -295,9 +294,11 @@ static const struct encoding *find(const struct insn *i, const struct reader *r,
      * bytes its value is of no matter, as operands() then fails. */
     u8 modrm = r->pos < r->size ? r->bytes[r->pos] : 0;
 
-    for (size_t n = 0; n < ARRAY_SIZE(encodings); n++)
-        if (fits(&encodings[n], i, modrm, mode))
-            return &encodings[n];
+    /* Nearly all rows fall at the opcode: asked here, it is no call. */
+    for (const struct encoding *e = encodings;
+         e < encodings + ARRAY_SIZE(encodings); e++)
+        if (e->opcode == i->opcode && fits(e, i, modrm, mode))
+            return e;
     return NULL;
 }
 

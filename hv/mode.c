@@ -266,14 +266,26 @@ void mode_changed(struct vcpu *v)
         v->ops->set(v, (enum guest_reg)(REG_PDPTE0 + n), pdpt[n]);
 }
 
+static enum insn_mode mode_by(struct vcpu *v, const struct segment *cs)
+{
+    if ((cs->attr & SEG_ATTR_L) && (v->ops->get(v, REG_EFER) & EFER_LMA))
+        return INSN_64;
+    return cs->attr & SEG_ATTR_D ? INSN_32 : INSN_16;
+}
+
 enum insn_mode mode_of_code(struct vcpu *v)
 {
     struct segment cs;
 
     v->ops->get_segment(v, SEG_CS, &cs);
-    if ((cs.attr & SEG_ATTR_L) && (v->ops->get(v, REG_EFER) & EFER_LMA))
-        return INSN_64;
-    return cs.attr & SEG_ATTR_D ? INSN_32 : INSN_16;
+    return mode_by(v, &cs);
+}
+
+static u64 linear(enum insn_mode mode, enum seg seg, u64 base, u64 offset)
+{
+    if (mode != INSN_64)
+        return (u32)(base + offset);
+    return offset + (seg == SEG_FS || seg == SEG_GS ? base : 0);
 }
 
 u64 mode_linear(struct vcpu *v, enum seg seg, u64 offset)
@@ -281,27 +293,30 @@ u64 mode_linear(struct vcpu *v, enum seg seg, u64 offset)
     struct segment s;
 
     v->ops->get_segment(v, seg, &s);
-    if (mode_of_code(v) != INSN_64)
-        return (u32)(s.base + offset);
-    return offset + (seg == SEG_FS || seg == SEG_GS ? s.base : 0);
+    return linear(mode_of_code(v), seg, s.base, offset);
 }
 
 u64 mode_linear_rip(struct vcpu *v)
 {
-    return mode_linear(v, SEG_CS, v->exit.rip);
+    struct segment cs;
+
+    v->ops->get_segment(v, SEG_CS, &cs);
+    return linear(mode_by(v, &cs), SEG_CS, cs.base, v->exit.rip);
 }
 
 bool mode_decode(struct vcpu *v, struct insn *i)
 {
-    u8 bytes[INSN_MAX_LENGTH];
-    size_t size = sizeof(bytes);
-    u64 rip = mode_linear_rip(v);
-    const u8 *at = guest_memory(rip, size);
+    size_t size = INSN_MAX_LENGTH;
+    struct segment cs;
+    enum insn_mode mode;
+    const u8 *at;
+    u64 rip;
 
+    v->ops->get_segment(v, SEG_CS, &cs);
+    mode = mode_by(v, &cs);
+    rip = linear(mode, SEG_CS, cs.base, v->exit.rip);
+    at = guest_memory(rip, size);
     while (!at && --size > 0) /* close to the end of the guest's memory */
         at = guest_memory(rip, size);
-    if (!at)
-        return false;
-    memcpy(bytes, at, size);
-    return insn_decode(i, bytes, size, mode_of_code(v));
+    return at && insn_decode(i, at, size, mode);
 }

@@ -43,12 +43,9 @@ static u8 insn_length(struct vcpu *v, const union vmcb *b)
 static u64 operand_address(struct vcpu *v, const union vmcb *b,
                            const struct insn *i)
 {
-    u64 gpr[GPRS];
-
-    memcpy(gpr, v->regs.gpr, sizeof(gpr));
-    gpr[RSP] = b->rsp;
+    v->regs.gpr[RSP] = b->rsp; /* whose cell the stub leaves alone */
     return mode_linear(v, (enum seg)i->segment,
-                       insn_address(i, gpr, b->rip + i->length));
+                       insn_address(i, v->regs.gpr, b->rip + i->length));
 }
 
 /* MOV DRn: the general-purpose register is in EXITINFO1[3:0] with decode
