@@ -229,6 +229,14 @@ SCENARIO(pml_full, PML_FULL, WITH_PML, .exited = leave_none,
          .see = {PML_SEEN, CELL(&pml[511], GUEST_PROBE), CELL(&pml[0], 0),
                  WORD(PML_INDEX, 509)});
 
+/* Full from the start: the first walk of the guest's own tables is a write to
+ * them (SDM 29.3.5) and is held up, before the guest's first instruction. */
+GUEST(pml_walk, AT(pml_walk, 1) "xor eax, eax\n")
+SCENARIO(pml_walk, PML_FULL, .probe = RWX, .use = {FEAT_EPT_AD},
+         .arm = {{EXIT_PML_FULL}},
+         .set = {PUT(PML_PAGE, (uintptr_t)pml), PUT(PML_INDEX, 0xffff)},
+         .expect = {PML_EXIT(1)}, .see = {GPR(RAX, 0)});
+
 /* The last entry takes the probe page without an exit, the index wraps, and
  * it is the stack's second page that finds the log full. */
 SCENARIO_OF(pml_last, pml_full, PML_FULL, WITH_PML, .exited = leave_one,
