@@ -62,6 +62,7 @@ bool dumper_poll(void)
 void dumper_drain(void)
 {
     dump_drain(&dump, ring, rdtsc());
+    ring_attend(ring, ATTEND_PACKET, false); /* nothing waits any more */
 }
 
 void dumper_hold(bool hold)

@@ -18,7 +18,7 @@
 #include "trace/trace.h"
 
 #define MAX_SCENARIOS 2048u
-#define BENCH_ROUNDS  5 /* where time is noisy one would not do */
+#define BENCH_ROUNDS  3 /* where time is noisy one would not do */
 
 /* Feature by feature, exit by exit, then what they need. */
 static void set_controls(struct vcpu *v)
