@@ -136,8 +136,9 @@ $(B)/nested/initramfs.lz4: tools/nested/build.sh tools/nested/init.sh
 	$(call say,NESTED,$(@D))
 	$(Q)tools/nested/build.sh $(@D)
 
-bench:  ## what a round trip costs, both vendors side by side
+bench:  ## what each exit costs, both vendors side by side
 	$(Q)tools/deps.sh run bochs-vmx
+	$(Q)tools/deps.sh run qemu-svm
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/bench.sh
 

@@ -1,10 +1,11 @@
 #!/bin/bash
-# What one CPUID round trip costs, both vendors side by side on Bochs, where
-# one tick of the TSC is one instruction. The image measures (hv/bench.c) and
-# says so in hvm:bench events; this boots it twice and makes the table.
+# What a round trip costs: the image measures (hv/bench.c), this boots it on
+# each platform, one after the other, and `tollgate bench` makes the tables.
+# On Bochs one tick of the TSC is one instruction; QEMU's cycles are the
+# host's and noisy.
 . "$(dirname "$0")/lib.sh"
 
-PLATFORMS=(bochs-vmx bochs-svm)
+PLATFORMS=(bochs-vmx bochs-svm qemu-svm)
 
 # The emulator's log would hold every trip: it is left off.
 measure() {
@@ -17,49 +18,64 @@ measure() {
         echo "bench: the run on $1 ended with status $status" >&2
         exit 3
     fi
-    "$TOLLGATE" print "build/run/bench-$1/serial.raw" | sed -n \
-        's/.*cpuid-\([a-z]*\): \([0-9]*\) trips, \([0-9]*\) ticks, '\
-'\([0-9]*\) bytes in the ring, \([0-9]*\) on the wire.*/\1 \2 \3 \4 \5/p' \
-        >"$SCRATCH/$1"
 }
 
-table() {
-    awk '
-        FNR == 1 {
-            platform[++columns] = FILENAME
-            sub(/.*\//, "", platform[columns])
-        }
-        {
-            ticks[columns, $1] = $3 / $2
-            ring[columns, $1] = $4 / $2
-            wire[columns, $1] = $5 / $2
-        }
-        function head(text, c) {
-            printf "%-44s", text
-            for (c = 1; c <= columns; c++)
-                printf "%12s", platform[c]
-            print ""
-        }
-        function row(text, values, key, scale, c) {
-            printf "%-44s", text
-            for (c = 1; c <= columns; c++)
-                printf "%12.1f", values[c, key] / (scale ? ticks[c, "bare"] : 1)
-            print ""
-        }
+# with_scenario PLATFORM: the kinds that a scenario which must provoke them did
+# provoke, in the platform's last run, if there was one.
+with_scenario() {
+    [ ! -r "build/run/$1/verdict.json" ] || awk -F '"' '
+        $2 == "name" { kind = "" }
+        $2 == "kind" { kind = $4 }
+        $2 == "verdict" { pass = $4 == "pass" }
+        $2 == "without" { positive = $4 == "" }
+        $2 == "provoked" && /true/ && kind && pass && positive { print kind }
+        ' "build/run/$1/verdict.json" | sort -u
+}
+
+# without_trip PLATFORM: those from which the guest never comes back.
+without_trip() {
+    "$TOLLGATE" print "build/run/bench-$1/serial.raw" | awk '
+        $3 == "scenario_end" { kind = substr($5, 2) }
+        $3 == "scenario_end" && /no round trip to measure/ { none[kind] }
+        $3 == "scenario_end" && /measured, not judged/ { measured[kind] }
         END {
-            head("one CPUID round trip")
-            row("instructions, bare (registers only)", ticks, "bare")
-            row("instructions, not traced", ticks, "untraced")
-            row("instructions, traced", ticks, "traced")
-            row("not traced, as a multiple of bare", ticks, "untraced", 1)
-            row("traced, as a multiple of bare", ticks, "traced", 1)
-            row("bytes in the ring", ring, "traced")
-            row("bytes on the wire", wire, "traced")
-        }' "${PLATFORMS[@]/#/$SCRATCH/}"
+            for (kind in none)
+                if (!(kind in measured))
+                    print kind
+        }'
+}
+
+# with_row COLUMN: the kinds that have a number there.
+with_row() {
+    awk -v column="$1" '/^one round trip/ { on = 1 }
+        /^$/ { on = 0 }
+        { gsub(/ x[0-9]+/, "") }
+        on && $(column + 1) ~ /^[0-9]/ { print $1 }' "$SCRATCH/table"
+}
+
+# No kind is forgotten.
+complete() {
+    local column=0 platform kind status=0
+    for platform in "${PLATFORMS[@]}"; do
+        column=$((column + 1))
+        { with_row $column && without_trip "$platform"; } >"$SCRATCH/known"
+        for kind in $(with_scenario "$platform"); do
+            grep -qx "$kind" "$SCRATCH/known" && continue
+            echo "bench: $kind has a scenario on $platform, but no row" >&2
+            status=1
+        done
+    done
+    return $status
 }
 
 for platform in "${PLATFORMS[@]}"; do
     echo "bench: $platform..." >&2
     measure "$platform"
 done
-table
+status=0
+for platform in "${PLATFORMS[@]}"; do
+    echo "$platform=build/run/bench-$platform/serial.raw"
+done | xargs "$TOLLGATE" bench >"$SCRATCH/table" || status=1
+cat "$SCRATCH/table"
+complete || status=1
+exit $status

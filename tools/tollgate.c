@@ -15,6 +15,7 @@ static const struct {
     {"schema", cmd_schema, "print the trace schema in one of its forms"},
     {"exits", cmd_exits, "print the table of exits"},
     {"conformance", cmd_conformance, "put the verdicts of runs side by side"},
+    {"bench", cmd_bench, "print what each exit costs"},
 };
 
 static const char usage[] =

@@ -23,6 +23,7 @@ int cmd_verdict(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_exits(int argc, char **argv);
 int cmd_conformance(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 /* One line on stderr, with the program's name before it. */
 void complain(const char *fmt, ...) PRINTF(1, 2);

@@ -2,6 +2,7 @@
 # Included by the root Makefile, from which B, CC, CFLAGS_HOST, Q and say are.
 
 TOOL := tollgate command print record verdict schema exits conformance \
+        bench trips \
         reader render stream text wire_rx decode run expect coverage report report_json \
         report_junit
 TOOL_SRC := $(TOOL:%=tools/%.c) trace/schema.c trace/metadata.c trace/wire.c \
@@ -49,9 +50,12 @@ stream_test := trace/wire.c tools/stream.c tools/text.c tools/wire_rx.c \
 verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
         tools/run.c tools/expect.c tools/coverage.c tools/report.c \
         tools/command.c hv/exit.c hv/feature.c hv/format.c
+trips_test := trace/ring.c trace/schema.c tools/decode.c tools/trips.c \
+        tools/command.c hv/exit.c hv/format.c
 UNIT := config_test exit_test feature_test format_test insn_test \
         scenario_test svm_test schema_test ring_test wire_test dump_test decode_test \
-        text_test stream_test verdict_test vmx_rules_test svm_rules_test
+        text_test stream_test verdict_test vmx_rules_test svm_rules_test \
+        trips_test
 
 # Writes synthetic streams for tests/tool.sh.
 mkstream := trace/dump.c trace/ring.c trace/wire.c trace/schema.c \
