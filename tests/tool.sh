@@ -277,7 +277,7 @@ damage() {
 
 usage() {
     local command
-    for command in print record verdict schema exits; do
+    for command in print record verdict schema exits conformance bench; do
         wants "$command has help" 0 "usage: tollgate $command" \
             "$TOLLGATE" "$command" --help
         wants "$command refuses an unknown option" 2 \
@@ -291,6 +291,10 @@ usage() {
     wants "missing file" 2 "cannot open" "$TOLLGATE" print "$SCRATCH/none"
     wants "missing value" 2 "--expect needs a value" \
         "$TOLLGATE" verdict --expect
+    wants "bench wants to know the platform" 2 "give PLATFORM=SOURCE" \
+        "$TOLLGATE" bench "$(stream)"
+    wants "bench wants a benchmark" 3 "no complete run in mode bench" \
+        "$TOLLGATE" bench "bochs=$(stream)"
     wants "metadata" 0 "/* CTF 1.8 */" "$TOLLGATE" schema --metadata
     wants "formats file" 0 \
         "0x00000002  CPU%(cpu)d  %(tsc)d  hvm:vmentry  %(1)d" \

@@ -26,21 +26,21 @@ static const struct option options[] = {
     {0},
 };
 
-/* Why a kind is among the dearest; who makes one dear writes it here. The CPU
- * models of AMD-V have no decode assists (APM 15.10): what they leave unsaid is
- * read off the instruction. */
-#define DECODED "AMD-V: the instruction is decoded"
+/* Why a kind is among the dearest; who makes one dear writes it here. Bochs's
+ * model of AMD-V has no decode assists (APM 15.10): what the CPU leaves unsaid
+ * is read off the instruction. */
+#define DECODED "instruction decoded (AMD-V)"
 static const char *const whys[EXIT_KINDS] = {
-    [EXIT_TASK_SWITCH] = "all of the switch in software: two TSSs, 8 segments",
-    [EXIT_INVLPG] = DECODED ", its operand, too",
-    [EXIT_SWINT] = DECODED ", and goes through the guest's IDT",
-    [EXIT_CR0_SEL_WRITE] = DECODED "; then as CR_WRITE",
-    [EXIT_CR_WRITE] = DECODED "; new mode, TLB flush",
-    [EXIT_LMSW] = "CR0 by mask and shadow; new mode, TLB flush",
-    [EXIT_DR_WRITE] = DECODED "; CPL and CR4.DE checked",
-    [EXIT_DR_READ] = DECODED "; CPL and CR4.DE checked",
+    [EXIT_TASK_SWITCH] = "all in software: two TSSs, 8 segments",
+    [EXIT_INVLPG] = DECODED ", and its operand",
+    [EXIT_SWINT] = DECODED ", guest's IDT gate and stack",
+    [EXIT_CR0_SEL_WRITE] = DECODED ", then as CR_WRITE",
+    [EXIT_CR_WRITE] = DECODED ", new mode, TLB flush",
+    [EXIT_LMSW] = "CR0 by mask and shadow, new mode, TLB flush",
+    [EXIT_DR_WRITE] = DECODED ", mode and CPL looked up",
+    [EXIT_DR_READ] = DECODED ", CPL looked up",
     [EXIT_CR_READ] = DECODED,
-    [EXIT_PREEMPTION_TIMER] = "disarmed: two controls, each against its MSR",
+    [EXIT_PREEMPTION_TIMER] = "disarmed: two controls, against their MSRs",
 };
 
 struct platform {
@@ -240,6 +240,8 @@ int cmd_bench(int argc, char **argv)
             print_kind((enum exit_kind)kind);
         if (!print_dearest())
             status = STATUS_FAIL;
+        puts("\ninstructions are exact; cycles are an emulated TSC's, and "
+             "noisy");
     }
     while (count)
         trips_free(&platforms[--count].trips);
