@@ -1,10 +1,9 @@
 # The host side: build/tollgate, the unit tests, and what both share.
 # Included by the root Makefile, from which B, CC, CFLAGS_HOST, Q and say are.
 
-TOOL := tollgate command print record verdict schema exits conformance \
-        bench trips \
-        reader render stream text wire_rx decode run expect coverage report report_json \
-        report_junit
+TOOL := tollgate command print record verdict schema exits conformance bench \
+        reader render stream text wire_rx decode run trips expect coverage \
+        report report_json report_junit
 TOOL_SRC := $(TOOL:%=tools/%.c) trace/schema.c trace/metadata.c trace/wire.c \
         hv/format.c hv/exit.c hv/feature.c
 TOOL_OBJ := $(TOOL_SRC:%.c=$(B)/host/%.o)
