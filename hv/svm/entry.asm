@@ -66,7 +66,12 @@ svm_run:
     mov rax, [rdi + VCPU_VENDOR1]
     vmload          ; the host's FS, GS, TR, ...
     cli             ; an interrupt stays pending: the neutral code takes it
+    mov rax, [rdi + VCPU_VENDOR0]
+    mov rcx, [rdi + VCPU_VENDOR3]   ; the exit after which GIF stays 0
+    cmp [rax + VMCB_EXITCODE], rcx
+    je .exited
     stgi
+.exited:
     call svm_exited
     mov rdi, [rsp]
     test al, al
