@@ -17,7 +17,7 @@
 #include "hv/vcpu.h"
 
 #define MAX_EXPECT 8
-#define MAX_RAW    5
+#define MAX_RAW    6
 #define MAX_SEE    12
 #define MAX_ARM    6
 #define MAX_NEEDS  3
@@ -52,6 +52,24 @@ struct raw_want {
     {                                                                          \
         .word = RAW_##w, .value = (v), .feature = FEAT_##f, .absent = true     \
     }
+#define RAW_IF_BUT(f, w, v, bits)                                              \
+    {                                                                          \
+        .word = RAW_##w, .value = (v) & ~(u64)(bits), .ignore = (bits),        \
+        .feature = FEAT_##f                                                    \
+    }
+
+/* With decode assists EXITINFO1 of a MOV to or from CRn has bit 63 and the
+ * number of the general-purpose register, which is all that MOV DRn's has; of
+ * CLTS, LMSW and SMSW it has bit 63 clear (APM 15.8.1). */
+#define ASSIST_MOV BIT(63)
+#define ASSIST_CR(gpr)                                                         \
+    RAW_IF_BUT(SVM_DECODE, EXITINFO1, ASSIST_MOV | (gpr), ~(ASSIST_MOV | 15))
+#define ASSIST_NO_MOV  RAW_IF_BUT(SVM_DECODE, EXITINFO1, 0, ~ASSIST_MOV)
+#define ASSIST_DR(gpr) RAW_IF_BUT(SVM_DECODE, EXITINFO1, gpr, ~15ull)
+
+/* Behind a page fault of a data access up to 15 bytes from RIP on are in the
+ * VMCB, after their number (15.8.4). */
+#define ASSIST_BYTES(n) RAW_IF_BUT(SVM_DECODE, FETCHED, n, ~0xffull)
 
 /* One exit that must come, in this place of the order. */
 struct expect {

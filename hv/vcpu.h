@@ -172,7 +172,7 @@ enum path_flag {
     W(V_INTR, "virtual interrupt control")                                     \
     W(SHADOW, "interrupt shadow")                                              \
     W(NRIP, "nRIP")                                                            \
-    W(FETCHED, "number of instruction bytes")                                  \
+    W(FETCHED, "guest instruction bytes")                                      \
     W(PAUSE_COUNT, "pause filter count")                                       \
     W(PAUSE_THRESHOLD, "pause filter threshold")                               \
     W(TSC_OFFSET, "TSC offset")                                                \

@@ -67,6 +67,11 @@ SCENARIO(interrupt, INTERRUPT, .before = start_timer,
                              RAW(EXITINFO1, 0), NO_VECTORING}}},
          .see = {DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
 
+SCENARIO_OF(interrupt_nrip, interrupt, INTERRUPT, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_NRIPS}, .before = start_timer,
+            .expect = {{EXIT_INTERRUPT, 1, .until = 2, .raw = {RAW(NRIP, 0)}}},
+            .see = {DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
+
 /* The same with interrupts off in the guest from its first entry on: external
  * interrupts exit all the same (SDM 26.2; APM 15.13.1 and 15.21.1, by
  * V_INTR_MASKING). Where they do not, the watchdog does not come either, so
@@ -158,6 +163,12 @@ SCENARIO(nmi, NMI, .before = guest_map_apic, .arm = {{EXIT_NMI}},
                      .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
                              RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
          .see = {SENT(0x4400), DEVICE(NMI, 1), SEEN(count, 0)});
+
+SCENARIO_OF(nmi_nrip, nmi, NMI, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_NRIPS}, .before = guest_map_apic,
+            .arm = {{EXIT_NMI}},
+            .expect = {{EXIT_NMI, 1, .until = 2, .raw = {RAW(NRIP, 0)}}},
+            .see = {SENT(0x4400), DEVICE(NMI, 1)});
 
 /* Further NMIs are blocked only once the exit is complete: the state that it
  * saves does not know of it yet (SDM 28.1). */
