@@ -32,7 +32,8 @@ Boots build/esp on one platform and shows every crossing of the guest.
   --cpu MODEL          another CPU model, e.g. max,+svm (QEMU) or
                        tigerlake (Bochs; `bochs --help cpu` lists them); on
                        kvm-svm and kvm-vmx the inner machine's
-  --cpus N             how many CPUs (1; bochs-vmx-smp and kvm-vmx: 2);
+  --cpus N             how many CPUs (1; qemu-svm, bochs-vmx-smp and
+                       kvm-vmx: 2);
                        scenarios run on the first, another is only there to
                        send it something
   --timeout SEC        wall-clock limit (60; on Bochs 180, nested 300)
@@ -195,10 +196,13 @@ check_platform() {
         misuse "--timeout needs a number of seconds, not '$LIMIT'"
 }
 
-# Two CPUs take Bochs twice as long, hence only what one cannot do. Inside KVM
-# the second is the inner machine's: it sleeps, and costs nothing.
+# Two CPUs take Bochs twice as long, hence only what one cannot do. In QEMU, and
+# inside KVM, where it is the inner machine's, the second sleeps and costs
+# nothing.
 smp_defaults() {
-    [ "$PLATFORM" != kvm-vmx ] || : "${CPUS:=2}"
+    case $PLATFORM in
+    qemu-svm | kvm-vmx) : "${CPUS:=2}" ;;
+    esac
     if [ "$PLATFORM" = bochs-vmx-smp ]; then
         : "${CPUS:=2}"
         [[ $SETTINGS =~ (^|$'\n')scenarios\ = ]] ||

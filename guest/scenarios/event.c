@@ -3,13 +3,12 @@
  * and the windows that open when nothing does any more.
  */
 /* clang-format off */
-#include "guest/scenario.h"
+#include "guest/send.h"
 #include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/handlers.h"
-#include "hv/msr.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
 #include "hv/smm.h"
@@ -21,22 +20,6 @@
 /* By then the guest has reached its HLT, even where each VMREAD on the way in
  * is an exit of its own. */
 #define HLT_US       200000
-
-/* The guest writes to the interrupt command register (SDM 11.6.1): to its own
- * APIC ID, which stands in the ID register where the ICR wants it. */
-#define SEND(command)                                                          \
-    "mov ebx, 0x101000\n"                                                      \
-    "mov eax, [rbx + 0x20]\n"                                                  \
-    "mov [rbx + 0x310], eax\n"                                                 \
-    "mov eax, " #command "\n"                                                  \
-    "mov [rbx + 0x300], eax\n"
-#define SENT(command) GPR(RBX, GUEST_APIC), GPR(RAX, command)
-
-/* Spins until the host has set the flag; until the guest's handler ran. */
-#define AWAIT_HOST(id)                                                         \
-    AT(id, 1) "cmp qword ptr [rip + guest_flag], 0\n"                          \
-    "je guest_" #id "_1\n" AT(id, 2) "nop\n"
-#define AWAIT_GUEST "1: cmp qword ptr [rip + guest_seen], 0\n" "je 1b\n"
 
 #define NO_INTERRUPTION RAW_BUT(INTERRUPTION_INFO, 0, ~BIT(31))
 #define NO_VECTORING RAW_BUT(VECTORING_INFO, 0, ~BIT(31)),                     \
@@ -446,66 +429,6 @@ SCENARIO_OF(sipi_resume, sipi, SIPI, .lacks = second_cpu,
             .expect = {{EXIT_SIPI, 1,
                         .raw = {RAW(ACTIVITY, ACTIVITY_WAIT_FOR_SIPI),
                                 RAW(INTERRUPTIBILITY, 0)}}});
-
-/* Is that the hypervisor below us? */
-static bool runs_under(u32 signature)
-{
-    u32 out[4];
-
-    cpuid(0x40000000, 0, out);
-    return out[1] == signature;
-}
-#define KVMK 0x4b4d564bu
-#define TCGT 0x54474354u
-
-/* TCG exits as it should, but then resets the CPU at once, whatever GIF is
- * (accel/tcg/cpu-exec.c, cpu_handle_interrupt): nobody is left to tell. */
-static const char *holds_init(struct vcpu *v)
-{
-    return v->ops->vendor == VENDOR_SVM && runs_under(TCGT)
-               ? "GIF = 0 holds no INIT in TCG (APM 15.17): it exits, and then "
-                 "resets the host"
-               : NULL;
-}
-
-/* VT-x: blocked in the host, INIT stops the guest (SDM 26.2). Some CPUs keep
- * it, so it comes last. AMD-V: it is pending from then on, held by GIF = 0 for
- * the rest of the run (APM 15.13.4). */
-GUEST(init, SEND(0x4500) AWAIT_HOST(init))
-SCENARIO(init, INIT, .last = true, .final = true, .lacks = holds_init,
-         .before = guest_map_apic,
-         .arm = {{EXIT_INIT}},
-         .expect = {{EXIT_INIT, 1, .until = 2, .vendor = VENDOR_VMX,
-                     .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
-                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}},
-                    {EXIT_INIT, 1, .until = 2, .vendor = VENDOR_SVM,
-                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
-                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}});
-
-/* AMD-V: at STGI it comes to the host as #SX, if it can be redirected, and the
- * guest goes on; else it would reset the CPU (APM 15.13.4, 15.28). */
-static const char *redirects_init(struct vcpu *v)
-{
-    (void)v;
-    /* KVM keeps the bit and does nothing with it (arch/x86/kvm/svm/svm.c,
-     * svm_set_vm_cr): the machine would begin anew. */
-    if (runs_under(KVMK))
-        return "VM_CR.R_INIT (MSR C0010114h[1]): not under KVM, an INIT "
-               "resets this CPU";
-    wrmsr(MSR_VM_CR, rdmsr(MSR_VM_CR) | VM_CR_R_INIT);
-    return rdmsr(MSR_VM_CR) & VM_CR_R_INIT
-               ? NULL
-               : "VM_CR.R_INIT (MSR C0010114h[1]): an INIT resets this CPU";
-}
-
-GUEST(init_redirected, SEND(0x4500) AWAIT_HOST(init_redirected))
-SCENARIO(init_redirected, INIT, .vendor = VENDOR_SVM, .last = true,
-         .lacks = redirects_init, .before = guest_map_apic,
-         .arm = {{EXIT_INIT}},
-         .expect = {{EXIT_INIT, 1, .until = 2,
-                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
-                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
-         .see = {SENT(0x4500), SEEN(count, 0)});
 
 /* No IDT to deliver #UD, none for #DF: shutdown. The state is undefined on
  * AMD-V (APM 15.14.3), so RIP is not looked at. */
