@@ -192,6 +192,9 @@ struct tweak {
     u64 clear, set;
 };
 
+#define LAST        1
+#define LAST_OF_ALL 2 /* unfit for those, too */
+
 struct scenario {
     const char *name;
     const u8 *code;       /* first instruction */
@@ -202,7 +205,7 @@ struct scenario {
     bool final;           /* the last expected exit ends it */
     bool negative;        /* with the control off: no exit at all */
     u8 without;           /* or others, but none of this enum exit_kind */
-    bool last;            /* to run after all others: it leaves an INIT */
+    u8 last;              /* LAST: it may leave the CPU unfit for others */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u8 mode;              /* enum guest_mode in which it starts */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */

@@ -389,7 +389,7 @@ static void handler_ran(struct vcpu *v)
 }
 
 SCENARIO_OF(smi_off_svm, smi_off, SMI, .vendor = VENDOR_SVM, .negative = true,
-            .last = true, .lacks = own_smm, .before = guest_map_apic,
+            .last = LAST, .lacks = own_smm, .before = guest_map_apic,
             .see = {SENT(0x4200), GPR(RCX, 0), SEEN(count, 0)},
             .ended = handler_ran);
 
