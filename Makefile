@@ -17,8 +17,8 @@ BOOT := boot/efi_main.c boot/config.c
 HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
       hv/handle_event.c hv/handle_task.c hv/handle_svm.c hv/handle_vmx.c \
       hv/preflight.c hv/smm.c \
-      hv/scenario.c hv/judge.c hv/exit.c hv/feature.c hv/insn.c hv/nested.c hv/guest.c \
-      hv/mode.c hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c \
+      hv/scenario.c hv/judge.c hv/judge_info.c hv/exit.c hv/feature.c \
+      hv/insn.c hv/nested.c hv/guest.c hv/mode.c hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c \
       hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c \
       hv/ap_code.asm \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
@@ -29,7 +29,7 @@ VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/words.c \
        hv/vmx/check.c hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
 SCENARIOS := insn system newer table io bitmap cr dr exception cet debug \
-             pagefault reserved event inject delivery nested mode \
+             pagefault reserved event init inject delivery nested mode \
              mode_exception mode_switch task entry vmx_insn vmx_operand \
              vmx_apic vmx_misc vmx_ept vmx_iret vmx_ve svm_insn svm_misc \
              svm_npf svm_avic demo bench

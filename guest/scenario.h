@@ -17,7 +17,7 @@
 #include "hv/vcpu.h"
 
 #define MAX_EXPECT 8
-#define MAX_RAW    5
+#define MAX_RAW    6
 #define MAX_SEE    12
 #define MAX_ARM    6
 #define MAX_NEEDS  3
@@ -52,6 +52,24 @@ struct raw_want {
     {                                                                          \
         .word = RAW_##w, .value = (v), .feature = FEAT_##f, .absent = true     \
     }
+#define RAW_IF_BUT(f, w, v, bits)                                              \
+    {                                                                          \
+        .word = RAW_##w, .value = (v) & ~(u64)(bits), .ignore = (bits),        \
+        .feature = FEAT_##f                                                    \
+    }
+
+/* With decode assists EXITINFO1 of a MOV to or from CRn has bit 63 and the
+ * number of the general-purpose register, which is all that MOV DRn's has; of
+ * CLTS, LMSW and SMSW it has bit 63 clear (APM 15.8.1). */
+#define ASSIST_MOV BIT(63)
+#define ASSIST_CR(gpr)                                                         \
+    RAW_IF_BUT(SVM_DECODE, EXITINFO1, ASSIST_MOV | (gpr), ~(ASSIST_MOV | 15))
+#define ASSIST_NO_MOV  RAW_IF_BUT(SVM_DECODE, EXITINFO1, 0, ~ASSIST_MOV)
+#define ASSIST_DR(gpr) RAW_IF_BUT(SVM_DECODE, EXITINFO1, gpr, ~15ull)
+
+/* Behind a page fault of a data access up to 15 bytes from RIP on are in the
+ * VMCB, after their number (15.8.4). */
+#define ASSIST_BYTES(n) RAW_IF_BUT(SVM_DECODE, FETCHED, n, ~0xffull)
 
 /* One exit that must come, in this place of the order. */
 struct expect {
@@ -174,6 +192,9 @@ struct tweak {
     u64 clear, set;
 };
 
+#define LAST        1
+#define LAST_OF_ALL 2 /* unfit for those, too */
+
 struct scenario {
     const char *name;
     const u8 *code;       /* first instruction */
@@ -184,7 +205,7 @@ struct scenario {
     bool final;           /* the last expected exit ends it */
     bool negative;        /* with the control off: no exit at all */
     u8 without;           /* or others, but none of this enum exit_kind */
-    bool last;            /* to run after all others: it leaves an INIT */
+    u8 last;              /* LAST: it may leave the CPU unfit for others */
     u8 probe;             /* nested ACCESS_* of the probe page */
     u8 mode;              /* enum guest_mode in which it starts */
     u16 needs[MAX_NEEDS]; /* enum feature, beside the row's gate */

@@ -7,6 +7,7 @@
 
 #include "hv/cpu.h"
 #include "hv/guest.h"
+#include "hv/mode.h"
 
 /* What POPF and IRET change at CPL 0: not VM, VIP, VIF (APM vol 3, POPF). */
 #define RFLAGS_POPPED 0x247fd5u
@@ -112,10 +113,18 @@ static bool through_gate(struct vcpu *v, u8 vector, u32 ext)
     return resume(v);
 }
 
+/* In other modes the CPU delivers it, from behind the instruction: there only
+ * a fault on the way would find RIP in the wrong place. */
 bool handle_swint(struct vcpu *v)
 {
-    trace_inject(v->ring, EVENT_SOFT_INT, v->exit.info.swint.vector, 0);
-    return through_gate(v, v->exit.info.swint.vector, 0);
+    u8 vector = v->exit.info.swint.vector;
+    const struct event e = {
+        .type = EVENT_SOFT_INT, .vector = vector, .length = v->exit.length};
+
+    if (mode_of_code(v) != INSN_64 || v->ops->get(v, REG_CPL))
+        return inject(v, &e);
+    trace_inject(v->ring, EVENT_SOFT_INT, vector, 0);
+    return through_gate(v, vector, 0);
 }
 
 bool handle_icebp(struct vcpu *v)

@@ -85,8 +85,7 @@ void guest_check(struct vcpu *v, const char *what, u64 want, u64 got)
     check(v, what, want, got);
 }
 
-/* The same, for the n-th exit of the run. */
-static bool check_exit(struct vcpu *v, const char *what, u64 want, u64 got)
+bool judge_exit(struct vcpu *v, const char *what, u64 want, u64 got)
 {
     char text[48];
 
@@ -101,12 +100,12 @@ static bool check_kind(struct vcpu *v, const struct expect *want, u8 got)
     char name[32], reason[sizeof(run->reason)];
 
     if (want->kind == got)
-        return check_exit(v, "kind", want->kind, got);
+        return judge_exit(v, "kind", want->kind, got);
     exit_name((enum exit_kind)want->kind, want->item, name, sizeof(name));
     format(reason, sizeof(reason), "exit %u: want %s, got %s", run->exits + 1,
            name, got == EXIT_NONE ? "none" : exit_row_of(got)->name);
     judge(run, VERDICT_FAIL, reason);
-    return check_exit(v, "kind", want->kind, got);
+    return judge_exit(v, "kind", want->kind, got);
 }
 
 /* Moves run->next past what only the other vendor shows; NULL at the end. */
@@ -134,108 +133,6 @@ u32 judge_code(enum vendor vendor, u8 kind, u8 item)
     return (u32)row->svm_code + (row->svm_count > 1 ? item : 0);
 }
 
-static void check_io(struct vcpu *v, const union exit_info *want)
-{
-    const union exit_info *got = &v->exit.info;
-
-    check_exit(v, "port", want->io.port, got->io.port);
-    check_exit(v, "size", want->io.size, got->io.size);
-    check_exit(v, "direction", want->io.in, got->io.in);
-    check_exit(v, "string", want->io.string, got->io.string);
-    check_exit(v, "rep", want->io.rep, got->io.rep);
-    if (!want->io.address_size)
-        return;
-    check_exit(v, "address size", want->io.address_size, got->io.address_size);
-    check_exit(v, "segment", want->io.segment, got->io.segment);
-}
-
-/* The register counts for MOV alone; what LMSW loads is in a register or in
- * memory, and known beforehand on VT-x only. */
-static void check_cr(struct vcpu *v, const union exit_info *want)
-{
-    const union exit_info *got = &v->exit.info;
-
-    check_exit(v, "cr", want->cr.nr, got->cr.nr);
-    check_exit(v, "instruction", want->cr.insn, got->cr.insn);
-    if (want->cr.insn == CR_MOV)
-        check_exit(v, "gpr", want->cr.gpr, got->cr.gpr);
-    check_exit(v, "memory operand", want->cr.memory, got->cr.memory);
-    check_exit(v, "address", want->cr.address, got->cr.address);
-}
-
-static void check_npf(struct vcpu *v, const union exit_info *want)
-{
-    const union exit_info *got = &v->exit.info;
-
-    check_exit(v, "gpa", want->npf.gpa, got->npf.gpa);
-    check_exit(v, "access", want->npf.access, got->npf.access);
-    check_exit(v, "final", want->npf.final, got->npf.final);
-    if (got->npf.gla_valid)
-        check_exit(v, "gla", want->npf.gla, got->npf.gla);
-}
-
-static void check_task(struct vcpu *v, const union exit_info *want)
-{
-    const union exit_info *got = &v->exit.info;
-
-    check_exit(v, "selector", want->task.selector, got->task.selector);
-    check_exit(v, "source", want->task.source, got->task.source);
-    check_exit(v, "rf", want->task.rf, got->task.rf);
-    check_exit(v, "has error", want->task.has_error, got->task.has_error);
-    check_exit(v, "error", want->task.error, got->task.error);
-}
-
-/* Member by member, for the union's member that the kind has. */
-static void check_info(struct vcpu *v, const union exit_info *want)
-{
-    const union exit_info *got = &v->exit.info;
-
-    switch (exit_rows[v->exit.kind].detail) {
-    case DETAIL_cr:
-        check_cr(v, want);
-        break;
-    case DETAIL_dr:
-        check_exit(v, "dr", want->dr.nr, got->dr.nr);
-        check_exit(v, "gpr", want->dr.gpr, got->dr.gpr);
-        break;
-    case DETAIL_msr:
-        check_exit(v, "msr", want->msr.index, got->msr.index);
-        break;
-    case DETAIL_io:
-        check_io(v, want);
-        break;
-    case DETAIL_exception:
-        check_exit(v, "vector", want->exception.vector, got->exception.vector);
-        check_exit(v, "has error", want->exception.has_error,
-                   got->exception.has_error);
-        check_exit(v, "error", want->exception.error, got->exception.error);
-        check_exit(v, "address", want->exception.address,
-                   got->exception.address);
-        check_exit(v, "debug conditions", want->exception.debug,
-                   got->exception.debug);
-        break;
-    case DETAIL_npf:
-        check_npf(v, want);
-        break;
-    case DETAIL_invlpg:
-        check_exit(v, "address", want->invlpg.address, got->invlpg.address);
-        break;
-    case DETAIL_swint:
-        check_exit(v, "vector", want->swint.vector, got->swint.vector);
-        break;
-    case DETAIL_interrupt:
-        check_exit(v, "vector", want->interrupt.vector, got->interrupt.vector);
-        check_exit(v, "acknowledged", want->interrupt.acknowledged,
-                   got->interrupt.acknowledged);
-        break;
-    case DETAIL_task:
-        check_task(v, want);
-        break;
-    default:
-        check_exit(v, "info", 1, 0); /* the text asks for what there is not */
-    }
-}
-
 static void check_rip(struct vcpu *v, const struct expect *e)
 {
     const struct scenario *s = v->run->scenario;
@@ -246,7 +143,7 @@ static void check_rip(struct vcpu *v, const struct expect *e)
     rip = mode_linear_rip(v);
     if (e->until && rip >= from && rip < GUEST_GPA(s->label[e->until]))
         rip = from;
-    check_exit(v, "rip", from, rip);
+    judge_exit(v, "rip", from, rip);
 }
 
 static u64 raw_value(struct vcpu *v, const struct raw_want *want)
@@ -266,7 +163,7 @@ static void check_raw(struct vcpu *v, const struct raw_want *want)
         if (caps_has(v->run->caps, f) == want[n].absent)
             continue;
         if (v->ops->word(v, (enum raw_word)want[n].word, &got))
-            check_exit(v, raw_names[want[n].word], raw_value(v, &want[n]),
+            judge_exit(v, raw_names[want[n].word], raw_value(v, &want[n]),
                        got & ~want[n].ignore);
     }
 }
@@ -280,9 +177,9 @@ static bool names(const struct raw_want *want, enum raw_word word)
     return n < MAX_RAW && want[n].word == word;
 }
 
-/* What the exit has no cause to report it does not: an event in delivery that
- * the text does not name (where the state is defined at all), or a word that
- * the manual leaves clear. */
+/* What the exit has no cause to report it does not: an event in delivery or a
+ * shadow of STI or MOV SS that the text does not name (where the state is
+ * defined at all), or a word that the manual leaves clear. */
 static void check_stray(struct vcpu *v, const struct expect *e)
 {
     struct event event;
@@ -291,11 +188,16 @@ static void check_stray(struct vcpu *v, const struct expect *e)
 
     if (!e->any_rip && !names(e->raw, RAW_VECTORING_INFO) &&
         !names(e->raw, RAW_EXITINTINFO))
-        check_exit(v, "event in delivery", 0, v->ops->vectoring(v, &event));
+        judge_exit(v, "event in delivery", 0, v->ops->vectoring(v, &event));
+    if (!e->any_rip && !names(e->raw, RAW_INTERRUPTIBILITY) &&
+        !names(e->raw, RAW_SHADOW))
+        judge_exit(v, "interrupt shadow", 0,
+                   v->ops->get(v, REG_BLOCKING) &
+                       (BLOCKED_BY_STI | BLOCKED_BY_MOV_SS));
     if (!v->ops->stray)
         return;
     word = v->ops->stray(v, &value);
-    check_exit(v, word ? raw_names[word] : "stray word", 0, word ? value : 0);
+    judge_exit(v, word ? raw_names[word] : "stray word", 0, word ? value : 0);
 }
 
 static void compare(struct vcpu *v, const struct expect *e)
@@ -303,12 +205,12 @@ static void compare(struct vcpu *v, const struct expect *e)
     u32 code = e->code ? e->code : judge_code(v->ops->vendor, e->kind, e->item);
 
     if (!check_kind(v, e, v->exit.kind) ||
-        !check_exit(v, "code", code, v->exit.code))
+        !judge_exit(v, "code", code, v->exit.code))
         return;
     check_rip(v, e);
-    check_exit(v, "length", e->length, v->exit.length);
+    judge_exit(v, "length", e->length, v->exit.length);
     if (e->has_info)
-        check_info(v, &e->info);
+        judge_info(v, &e->info);
     check_raw(v, e->raw);
     check_stray(v, e);
 }

@@ -13,6 +13,12 @@ void simd_fill(u64 seed);
 /* Lowers the verdict; the first reason stays. */
 void judge(struct run *run, enum verdict verdict, const char *reason);
 
+/* One check, of the n-th exit of the run: is what as the text wants it? */
+bool judge_exit(struct vcpu *v, const char *what, u64 want, u64 got);
+
+/* The same for what it reports in detail (hv/judge_info.c). */
+void judge_info(struct vcpu *v, const union exit_info *want);
+
 /* The run has ended, v->stop says why: what is still missing, and the guest's
  * view. */
 void judge_stop(struct vcpu *v);

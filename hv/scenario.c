@@ -304,14 +304,13 @@ static void put_in_order(const struct scenario **list, u32 count,
     }
 }
 
-/* Moves those to the end that leave the CPU unfit for others, whatever the
- * order is. */
-static void put_last(const struct scenario **list, u32 count)
+/* Moves those to the end that leave the CPU unfit for others. */
+static void put_last(const struct scenario **list, u32 count, u8 rank)
 {
     for (u32 n = count, end = count; n-- > 0;) {
         const struct scenario *s = list[n];
 
-        if (!s->last)
+        if (s->last != rank)
             continue;
         end--;
         for (u32 i = n; i < end; i++)
@@ -336,7 +335,8 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
         if (selected(v, config, *s) && count < MAX_SCENARIOS)
             list[count++] = *s;
     put_in_order(list, count, config);
-    put_last(list, count);
+    put_last(list, count, LAST); /* whatever the order is */
+    put_last(list, count, LAST_OF_ALL);
     for (u32 n = 0; n < count; n++) {
         enum verdict verdict = run(v, caps, list[n]);
 

@@ -18,7 +18,8 @@ GUEST(cr0_read, AT(cr0_read, 1) "mov rbx, cr0\n")
 SCENARIO(cr0_read, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
          .expect = {{EXIT_CR_READ, 1, .item = 0, .vendor = VENDOR_SVM,
                      .length = 3, .has_info = true,
-                     .info.cr = {.nr = 0, .gpr = RBX}}},
+                     .info.cr = {.nr = 0, .gpr = RBX},
+                     .raw = {ASSIST_CR(RBX)}}},
          .see = {SAME(RBX, CR0)});
 SCENARIO_OF(cr0_read_off, cr0_read, CR_READ, .item = 0, .negative = true,
             .see = {SAME(RBX, CR0)});
@@ -27,7 +28,8 @@ GUEST(cr4_read, AT(cr4_read, 1) "mov r9, cr4\n")
 SCENARIO(cr4_read, CR_READ, .item = 4, .arm = {{EXIT_CR_READ, 4}},
          .expect = {{EXIT_CR_READ, 1, .item = 4, .vendor = VENDOR_SVM,
                      .length = 4, .has_info = true,
-                     .info.cr = {.nr = 4, .gpr = R9}}},
+                     .info.cr = {.nr = 4, .gpr = R9},
+                     .raw = {ASSIST_CR(R9)}}},
          .see = {SAME(R9, CR4)});
 SCENARIO_OF(cr4_read_off, cr4_read, CR_READ, .item = 4, .negative = true,
             .see = {SAME(R9, CR4)});
@@ -43,7 +45,8 @@ GUEST(cr2_read, AT(cr2_read, 1) "mov rbx, cr2\n")
 SCENARIO(cr2_read, CR_READ, .item = 2, .arm = {{EXIT_CR_READ, 2}},
          .vendor = VENDOR_SVM, .before = set_cr2,
          .expect = {{EXIT_CR_READ, 1, .item = 2, .length = 3, .has_info = true,
-                     .info.cr = {.nr = 2, .gpr = RBX}}},
+                     .info.cr = {.nr = 2, .gpr = RBX},
+                     .raw = {ASSIST_CR(RBX)}}},
          .see = {SAME(RBX, CR2)});
 SCENARIO_OF(cr2_read_off, cr2_read, CR_READ, .item = 2, .negative = true,
             .before = set_cr2, .see = {GPR(RBX, 0x5150)});
@@ -52,7 +55,8 @@ GUEST(cr3_read, AT(cr3_read, 1) "mov rbx, cr3\n")
 SCENARIO(cr3_read, CR_READ, .item = 3, .arm = {{EXIT_CR_READ, 3}},
          .expect = {{EXIT_CR_READ, 1, .item = 3, .length = 3, .has_info = true,
                      .info.cr = {.nr = 3, .gpr = RBX},
-                     .raw = {RAW(QUALIFICATION, QUAL(3, FROM, RBX))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(3, FROM, RBX)),
+                             ASSIST_CR(RBX)}}},
          .see = {SAME(RBX, CR3)});
 SCENARIO_OF(cr3_read_off, cr3_read, CR_READ, .item = 3, .negative = true,
             .see = {SAME(RBX, CR3)});
@@ -61,7 +65,8 @@ GUEST(cr8_read, AT(cr8_read, 1) "mov r9, cr8\n")
 SCENARIO(cr8_read, CR_READ, .item = 8, .arm = {{EXIT_CR_READ, 8}},
          .expect = {{EXIT_CR_READ, 1, .item = 8, .length = 4, .has_info = true,
                      .info.cr = {.nr = 8, .gpr = R9},
-                     .raw = {RAW(QUALIFICATION, QUAL(8, FROM, R9))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(8, FROM, R9)),
+                             ASSIST_CR(R9)}}},
          .see = {GPR(R9, EMULATED_CR8)});
 SCENARIO_OF(cr8_read_off, cr8_read, CR_READ, .item = 8, .negative = true,
             .see = {SAME(R9, CR8)});
@@ -74,7 +79,8 @@ GUEST(cr0_write, "mov rax, cr0\n"
 SCENARIO(cr0_write, CR_WRITE, .item = 0, .arm = {{EXIT_CR_WRITE, 0}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 0, .length = 3, .has_info = true,
                      .info.cr = {.nr = 0, .gpr = RAX},
-                     .raw = {RAW(QUALIFICATION, QUAL(0, TO, RAX))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(0, TO, RAX)),
+                             ASSIST_CR(RAX)}}},
          .see = {CHANGED(CR0, CR0_AM), SAME(RAX, CR0), SAME(RBX, CR0)});
 SCENARIO_OF(cr0_write_off, cr0_write, CR_WRITE, .item = 0, .negative = true,
             .see = {CHANGED(CR0, CR0_AM), SAME(RAX, CR0), SAME(RBX, CR0)});
@@ -85,7 +91,8 @@ GUEST(cr0_write_same, "mov rax, cr0\n" AT(cr0_write_same, 1) "mov cr0, rax\n")
 SCENARIO(cr0_write_same, CR_WRITE, .item = 0, .arm = {{EXIT_CR_WRITE, 0}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 0, .vendor = VENDOR_SVM,
                      .length = 3, .has_info = true,
-                     .info.cr = {.nr = 0, .gpr = RAX}}},
+                     .info.cr = {.nr = 0, .gpr = RAX},
+                     .raw = {ASSIST_CR(RAX)}}},
          .see = {CHANGED(CR0, 0), SAME(RAX, CR0)});
 
 /* One bit in the mask: its neighbour WP goes through, AM exits. */
@@ -133,7 +140,8 @@ GUEST(cr0_sel_write, "mov rax, cr0\n"
 SCENARIO(cr0_sel_write, CR0_SEL_WRITE, .arm = {{EXIT_CR0_SEL_WRITE}},
          .vendor = VENDOR_SVM,
          .expect = {{EXIT_CR0_SEL_WRITE, 1, .length = 3, .has_info = true,
-                     .info.cr = {.nr = 0, .gpr = RAX}}},
+                     .info.cr = {.nr = 0, .gpr = RAX},
+                     .raw = {ASSIST_CR(RAX)}}},
          .see = {CHANGED(CR0, CR0_TS | CR0_MP | CR0_AM), SAME(RAX, CR0),
                  SAME(RBX, CR0)});
 SCENARIO_OF(cr0_sel_write_off, cr0_sel_write, CR0_SEL_WRITE, .negative = true,
@@ -146,7 +154,8 @@ SCENARIO_OF(cr0_both_writes, cr0_write, CR_WRITE, .item = 0,
             .arm = {{EXIT_CR_WRITE, 0}, {EXIT_CR0_SEL_WRITE}},
             .vendor = VENDOR_SVM,
             .expect = {{EXIT_CR_WRITE, 1, .item = 0, .length = 3,
-                        .has_info = true, .info.cr = {.nr = 0, .gpr = RAX}}},
+                        .has_info = true, .info.cr = {.nr = 0, .gpr = RAX},
+                        .raw = {ASSIST_CR(RAX)}}},
             .see = {CHANGED(CR0, CR0_AM), SAME(RAX, CR0), SAME(RBX, CR0)});
 
 static void set_ts(struct guest_state *gs)
@@ -167,7 +176,8 @@ SCENARIO_OF(clts_write, clts, CR_WRITE, .item = 0, .arm = {{EXIT_CR_WRITE, 0}},
             .vendor = VENDOR_SVM, .state = set_ts,
             .expect = {{EXIT_CR_WRITE, 1, .item = 0, .length = 2,
                         .has_info = true,
-                        .info.cr = {.nr = 0, .insn = CR_CLTS}}},
+                        .info.cr = {.nr = 0, .insn = CR_CLTS},
+                        .raw = {ASSIST_NO_MOV}}},
             .see = {CHANGED(CR0, CR0_TS), SAME(RBX, CR0)});
 SCENARIO_OF(clts_off, clts, CR_WRITE, .item = 0, .negative = true,
             .state = set_ts, .see = {CHANGED(CR0, CR0_TS), SAME(RBX, CR0)});
@@ -203,7 +213,8 @@ SCENARIO_OF(lmsw_write, lmsw, CR_WRITE, .item = 0, .arm = {{EXIT_CR_WRITE, 0}},
             .vendor = VENDOR_SVM,
             .expect = {{EXIT_CR_WRITE, 1, .item = 0, .length = 3,
                         .has_info = true,
-                        .info.cr = {.nr = 0, .insn = CR_LMSW}}},
+                        .info.cr = {.nr = 0, .insn = CR_LMSW},
+                        .raw = {ASSIST_NO_MOV}}},
             .see = {GPR(RBX, 0xb), CHANGED(CR0, CR0_MP | CR0_TS)});
 SCENARIO_OF(lmsw_off, lmsw, CR_WRITE, .item = 0, .negative = true,
             .see = {GPR(RBX, 0xb), CHANGED(CR0, CR0_MP | CR0_TS)});
@@ -211,7 +222,8 @@ SCENARIO_OF(lmsw_off, lmsw, CR_WRITE, .item = 0, .negative = true,
 SCENARIO_OF(lmsw_sel_write, lmsw, CR0_SEL_WRITE, .arm = {{EXIT_CR0_SEL_WRITE}},
             .vendor = VENDOR_SVM,
             .expect = {{EXIT_CR0_SEL_WRITE, 1, .length = 3, .has_info = true,
-                        .info.cr = {.nr = 0, .insn = CR_LMSW}}},
+                        .info.cr = {.nr = 0, .insn = CR_LMSW},
+                        .raw = {ASSIST_NO_MOV}}},
             .see = {GPR(RBX, 0xb), CHANGED(CR0, CR0_MP | CR0_TS)});
 /* Only EM in the mask, which stays as it is. */
 SCENARIO_OF(lmsw_beside, lmsw, LMSW, .negative = true, .vendor = VENDOR_VMX,
@@ -245,7 +257,8 @@ SCENARIO_OF(lmsw_memory_write, lmsw_memory, CR_WRITE, .item = 0,
                         .info.cr = {.nr = 0,
                                     .insn = CR_LMSW,
                                     .memory = true,
-                                    .address = GUEST_PROBE + 8}}},
+                                    .address = GUEST_PROBE + 8},
+                        .raw = {ASSIST_NO_MOV}}},
             .see = {GPR(RBX, GUEST_PROBE + 8), CHANGED(CR0, CR0_MP | CR0_TS)});
 
 /* SMSW is a read of CR0; 32 bits here. */
@@ -255,9 +268,11 @@ GUEST(smsw, AT(smsw, 1) "smsw ebx\n"
 SCENARIO(smsw, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
          .vendor = VENDOR_SVM,
          .expect = {{EXIT_CR_READ, 1, .item = 0, .length = 3, .has_info = true,
-                     .info.cr = {.nr = 0, .insn = CR_SMSW}},
+                     .info.cr = {.nr = 0, .insn = CR_SMSW},
+                     .raw = {ASSIST_NO_MOV}},
                     {EXIT_CR_READ, 2, .item = 0, .length = 3, .has_info = true,
-                     .info.cr = {.nr = 0, .gpr = RAX}}},
+                     .info.cr = {.nr = 0, .gpr = RAX},
+                     .raw = {ASSIST_CR(RAX)}}},
          .see = {SAME(RBX, CR0), GPR(RAX, 0)});
 SCENARIO_OF(smsw_off, smsw, CR_READ, .item = 0, .negative = true,
             .see = {SAME(RBX, CR0), GPR(RAX, 0)});
@@ -271,7 +286,8 @@ SCENARIO(smsw_memory, CR_READ, .item = 0, .arm = {{EXIT_CR_READ, 0}},
                      .info.cr = {.nr = 0,
                                  .insn = CR_SMSW,
                                  .memory = true,
-                                 .address = GUEST_PROBE + 8}}},
+                                 .address = GUEST_PROBE + 8},
+                     .raw = {ASSIST_NO_MOV}}},
          .see = {GPR(RBX, GUEST_PROBE + 8),
                  GPR(RAX, CR0_PE | CR0_ET | CR0_NE)});
 
@@ -281,7 +297,8 @@ GUEST(cr2_write, "mov ebx, 0x5150\n"
 SCENARIO(cr2_write, CR_WRITE, .item = 2, .arm = {{EXIT_CR_WRITE, 2}},
          .vendor = VENDOR_SVM, .before = other_cr2,
          .expect = {{EXIT_CR_WRITE, 1, .item = 2, .length = 3, .has_info = true,
-                     .info.cr = {.nr = 2, .gpr = RBX}}},
+                     .info.cr = {.nr = 2, .gpr = RBX},
+                     .raw = {ASSIST_CR(RBX)}}},
          .see = {GPR(RBX, 0x5150), GPR(RCX, 0x5150)});
 SCENARIO_OF(cr2_write_off, cr2_write, CR_WRITE, .item = 2, .negative = true,
             .see = {GPR(RBX, 0x5150), GPR(RCX, 0x5150)});
@@ -294,7 +311,8 @@ GUEST(cr3_write, "mov r9, cr3\n"
 SCENARIO(cr3_write, CR_WRITE, .item = 3, .arm = {{EXIT_CR_WRITE, 3}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 3, .length = 4, .has_info = true,
                      .info.cr = {.nr = 3, .gpr = R9},
-                     .raw = {RAW(QUALIFICATION, QUAL(3, TO, R9))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(3, TO, R9)),
+                             ASSIST_CR(R9)}}},
          .see = {CHANGED(CR3, BIT(3)), SAME(R9, CR3), SAME(RBX, CR3)});
 SCENARIO_OF(cr3_write_off, cr3_write, CR_WRITE, .item = 3, .negative = true,
             .see = {CHANGED(CR3, BIT(3)), SAME(R9, CR3), SAME(RBX, CR3)});
@@ -346,7 +364,8 @@ GUEST(cr4_write, "mov rdi, cr4\n"
 SCENARIO(cr4_write, CR_WRITE, .item = 4, .arm = {{EXIT_CR_WRITE, 4}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 4, .length = 3, .has_info = true,
                      .info.cr = {.nr = 4, .gpr = RDI},
-                     .raw = {RAW(QUALIFICATION, QUAL(4, TO, RDI))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(4, TO, RDI)),
+                             ASSIST_CR(RDI)}}},
          .see = {CHANGED(CR4, CR4_PCE), SAME(RDI, CR4), SAME(RBX, CR4)});
 SCENARIO_OF(cr4_write_off, cr4_write, CR_WRITE, .item = 4, .negative = true,
             .see = {CHANGED(CR4, CR4_PCE), SAME(RDI, CR4), SAME(RBX, CR4)});
@@ -380,7 +399,8 @@ GUEST(cr8_write, "mov ebx, 9\n" AT(cr8_write, 1) "mov cr8, rbx\n")
 SCENARIO(cr8_write, CR_WRITE, .item = 8, .arm = {{EXIT_CR_WRITE, 8}},
          .expect = {{EXIT_CR_WRITE, 1, .item = 8, .length = 4, .has_info = true,
                      .info.cr = {.nr = 8, .gpr = RBX},
-                     .raw = {RAW(QUALIFICATION, QUAL(8, TO, RBX))}}},
+                     .raw = {RAW(QUALIFICATION, QUAL(8, TO, RBX)),
+                             ASSIST_CR(RBX)}}},
          .see = {GPR(RBX, 9), DEVICE(CR8, 9)});
 SCENARIO_OF(cr8_write_off, cr8_write, CR_WRITE, .item = 8, .negative = true,
             .see = {SAME(RBX, CR8), DEVICE(CR8, EMULATED_CR8)});

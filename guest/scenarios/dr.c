@@ -23,7 +23,8 @@ static void fill(struct vcpu *v)
              .before = fill,                                                   \
              .expect = {{EXIT_DR_READ, 1, .item = n, .length = 4,              \
                          .has_info = true, .info.dr = {.nr = n, .gpr = R9},    \
-                         .raw = {RAW(QUALIFICATION, QUAL(n, 1, R9))}}},        \
+                         .raw = {RAW(QUALIFICATION, QUAL(n, 1, R9)),           \
+                                 ASSIST_DR(R9)}}},                             \
              .see = {SAME(R9, name)});                                         \
     SCENARIO_OF(dr##n##_read_off, dr##n##_read, DR_READ, .item = n,            \
                 .negative = true, .before = fill, .see = {SAME(R9, name)});    \
@@ -32,7 +33,8 @@ static void fill(struct vcpu *v)
     SCENARIO(dr##n##_write, DR_WRITE, .item = n, .arm = {{EXIT_DR_WRITE, n}},  \
              .expect = {{EXIT_DR_WRITE, 1, .item = n, .length = 3,             \
                          .has_info = true, .info.dr = {.nr = n, .gpr = RBX},   \
-                         .raw = {RAW(QUALIFICATION, QUAL(n, 0, RBX))}}},       \
+                         .raw = {RAW(QUALIFICATION, QUAL(n, 0, RBX)),          \
+                                 ASSIST_DR(RBX)}}},                            \
              .see = {GPR(RBX, value), CHANGED(name, changed)});                \
     SCENARIO_OF(dr##n##_write_off, dr##n##_write, DR_WRITE, .item = n,         \
                 .negative = true,                                              \

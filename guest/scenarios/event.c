@@ -3,13 +3,12 @@
  * and the windows that open when nothing does any more.
  */
 /* clang-format off */
-#include "guest/scenario.h"
+#include "guest/send.h"
 #include "hv/ap.h"
 #include "hv/apic.h"
 #include "hv/cpu.h"
 #include "hv/guest.h"
 #include "hv/handlers.h"
-#include "hv/msr.h"
 #include "hv/run.h"
 #include "hv/scenario.h"
 #include "hv/smm.h"
@@ -21,22 +20,6 @@
 /* By then the guest has reached its HLT, even where each VMREAD on the way in
  * is an exit of its own. */
 #define HLT_US       200000
-
-/* The guest writes to the interrupt command register (SDM 11.6.1): to its own
- * APIC ID, which stands in the ID register where the ICR wants it. */
-#define SEND(command)                                                          \
-    "mov ebx, 0x101000\n"                                                      \
-    "mov eax, [rbx + 0x20]\n"                                                  \
-    "mov [rbx + 0x310], eax\n"                                                 \
-    "mov eax, " #command "\n"                                                  \
-    "mov [rbx + 0x300], eax\n"
-#define SENT(command) GPR(RBX, GUEST_APIC), GPR(RAX, command)
-
-/* Spins until the host has set the flag; until the guest's handler ran. */
-#define AWAIT_HOST(id)                                                         \
-    AT(id, 1) "cmp qword ptr [rip + guest_flag], 0\n"                          \
-    "je guest_" #id "_1\n" AT(id, 2) "nop\n"
-#define AWAIT_GUEST "1: cmp qword ptr [rip + guest_seen], 0\n" "je 1b\n"
 
 #define NO_INTERRUPTION RAW_BUT(INTERRUPTION_INFO, 0, ~BIT(31))
 #define NO_VECTORING RAW_BUT(VECTORING_INFO, 0, ~BIT(31)),                     \
@@ -66,6 +49,11 @@ SCENARIO(interrupt, INTERRUPT, .before = start_timer,
                      .raw = {NO_INTERRUPTION, RAW(QUALIFICATION, 0),
                              RAW(EXITINFO1, 0), NO_VECTORING}}},
          .see = {DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
+
+SCENARIO_OF(interrupt_nrip, interrupt, INTERRUPT, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_NRIPS}, .before = start_timer,
+            .expect = {{EXIT_INTERRUPT, 1, .until = 2, .raw = {RAW(NRIP, 0)}}},
+            .see = {DEVICE(VECTOR, TIMER_VECTOR), SEEN(count, 0)});
 
 /* The same with interrupts off in the guest from its first entry on: external
  * interrupts exit all the same (SDM 26.2; APM 15.13.1 and 15.21.1, by
@@ -158,6 +146,12 @@ SCENARIO(nmi, NMI, .before = guest_map_apic, .arm = {{EXIT_NMI}},
                      .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
                              RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
          .see = {SENT(0x4400), DEVICE(NMI, 1), SEEN(count, 0)});
+
+SCENARIO_OF(nmi_nrip, nmi, NMI, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_NRIPS}, .before = guest_map_apic,
+            .arm = {{EXIT_NMI}},
+            .expect = {{EXIT_NMI, 1, .until = 2, .raw = {RAW(NRIP, 0)}}},
+            .see = {SENT(0x4400), DEVICE(NMI, 1)});
 
 /* Further NMIs are blocked only once the exit is complete: the state that it
  * saves does not know of it yet (SDM 28.1). */
@@ -378,11 +372,26 @@ SCENARIO(smi, SMI, .vendor = VENDOR_SVM, .lacks = own_smm,
          .see = {SENT(0x4200), DEVICE(SMI, 1), SEEN(count, 0)});
 
 /* By the default treatment of SMIs there is no exit, and the guest does not
- * notice (SDM 32.14). On AMD-V this is no way to test it: an emulator that
- * fails is in system-management mode from then on. */
-GUEST(smi_off, SEND(0x4200) "nop\n")
+ * notice (SDM 32.14). */
+GUEST(smi_off, SEND(0x4200) "mov ecx, 1000\n"
+      "1: dec ecx\n"
+      "jnz 1b\n")
 SCENARIO(smi_off, SMI, .vendor = VENDOR_VMX, .negative = true,
-         .before = guest_map_apic, .see = {SENT(0x4200), SEEN(count, 0)});
+         .before = guest_map_apic,
+         .see = {SENT(0x4200), GPR(RCX, 0), SEEN(count, 0)});
+
+/* AMD-V: the handler runs, outside the guest and its nested paging (APM
+ * 15.22). An emulator that fails is in system-management mode from then on:
+ * last, therefore. */
+static void handler_ran(struct vcpu *v)
+{
+    guest_check(v, "smis handled", 1, smm_count());
+}
+
+SCENARIO_OF(smi_off_svm, smi_off, SMI, .vendor = VENDOR_SVM, .negative = true,
+            .last = LAST, .lacks = own_smm, .before = guest_map_apic,
+            .see = {SENT(0x4200), GPR(RCX, 0), SEEN(count, 0)},
+            .ended = handler_ran);
 
 static const char *second_cpu(struct vcpu *v)
 {
@@ -420,43 +429,6 @@ SCENARIO_OF(sipi_resume, sipi, SIPI, .lacks = second_cpu,
             .expect = {{EXIT_SIPI, 1,
                         .raw = {RAW(ACTIVITY, ACTIVITY_WAIT_FOR_SIPI),
                                 RAW(INTERRUPTIBILITY, 0)}}});
-
-/* VT-x: blocked in the host, INIT stops the guest (SDM 26.2). Some CPUs keep
- * it, so it comes last. */
-GUEST(init, SEND(0x4500) AWAIT_HOST(init))
-SCENARIO(init, INIT, .vendor = VENDOR_VMX, .last = true, .final = true,
-         .before = guest_map_apic,
-         .expect = {{EXIT_INIT, 1, .until = 2,
-                     .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
-                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}}});
-
-/* AMD-V: INIT waits for STGI, and comes to the host as #SX, if it can be
- * redirected; else it resets the CPU under the host (APM 15.13.4, 15.28). */
-static const char *redirects_init(struct vcpu *v)
-{
-    u32 out[4];
-
-    (void)v;
-    /* KVM keeps the bit and does nothing with it (arch/x86/kvm/svm/svm.c,
-     * svm_set_vm_cr): the machine would begin anew. */
-    cpuid(0x40000000, 0, out);
-    if (out[1] == 0x4b4d564b) /* "KVMK" */
-        return "VM_CR.R_INIT (MSR C0010114h[1]): not under KVM, an INIT "
-               "resets this CPU";
-    wrmsr(MSR_VM_CR, rdmsr(MSR_VM_CR) | VM_CR_R_INIT);
-    return rdmsr(MSR_VM_CR) & VM_CR_R_INIT
-               ? NULL
-               : "VM_CR.R_INIT (MSR C0010114h[1]): an INIT resets this CPU";
-}
-
-GUEST(init_redirected, SEND(0x4500) AWAIT_HOST(init_redirected))
-SCENARIO(init_redirected, INIT, .vendor = VENDOR_SVM, .last = true,
-         .lacks = redirects_init, .before = guest_map_apic,
-         .arm = {{EXIT_INIT}},
-         .expect = {{EXIT_INIT, 1, .until = 2,
-                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
-                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
-         .see = {SENT(0x4500), SEEN(count, 0)});
 
 /* No IDT to deliver #UD, none for #DF: shutdown. The state is undefined on
  * AMD-V (APM 15.14.3), so RIP is not looked at. */

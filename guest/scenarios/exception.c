@@ -38,6 +38,15 @@ EXCEPTION(exc_de, VECTOR_DE, 0, PLAIN(VECTOR_DE), GPR(RCX, 0));
 GUEST(exc_ud, GOES_ON_AT_2 AT(exc_ud, 1) "ud2\n" HERE)
 EXCEPTION(exc_ud, VECTOR_UD, 0, PLAIN(VECTOR_UD));
 
+/* AMD-V: nRIP is for instructions' intercepts and for INT3, INTO and BOUND;
+ * it is 0 with any other exception (APM 15.7.1), and with an interrupt, too. */
+SCENARIO_OF(exc_ud_nrip, exc_ud, EXCEPTION, .item = VECTOR_UD,
+            .vendor = VENDOR_SVM, .needs = {FEAT_SVM_NRIPS},
+            .arm = {{EXIT_EXCEPTION, VECTOR_UD}},
+            .expect = {{EXIT_EXCEPTION, 1, .item = VECTOR_UD,
+                        .raw = {RAW(NRIP, 0)}}},
+            .see = {SAW(VECTOR_UD, 0, 1)});
+
 /* INT3 is a trap for the guest (it returns behind it), but the exit finds RIP
  * at the instruction: whoever injects it back must say how long it was. */
 GUEST(exc_bp, GOES_ON_AT_2 AT(exc_bp, 1) "int3\n" AT(exc_bp, 2) "nop\n" HERE)

@@ -96,7 +96,8 @@ GUEST(invlpg,
 SCENARIO(invlpg, INVLPG, .arm = {{EXIT_INVLPG}},
          .expect = {{EXIT_INVLPG, 1, .length = 5, .has_info = true,
                      .info.invlpg = {.address = 0x12345678},
-                     .raw = {RAW(QUALIFICATION, 0x12345678)}}},
+                     .raw = {RAW(QUALIFICATION, 0x12345678),
+                             RAW_IF(SVM_DECODE, EXITINFO1, 0x12345678)}}},
          .see = {GPR(RBX, 0x12340000), GPR(RCX, 0x1590)});
 SCENARIO_OF(invlpg_off, invlpg, INVLPG, .negative = true,
             .see = {GPR(RBX, 0x12340000), GPR(RCX, 0x1590)});

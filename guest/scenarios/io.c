@@ -200,6 +200,21 @@ SCENARIO_OF(
     .see = {GPR(RDX, 0x1230), GPR(RSI, GUEST_PROBE + 2), DEVICE(OUT_COUNT, 1),
             DEVICE(OUT, PROBE_VALUE & 0xffff)});
 
+/* With decode assists it names the segment, too, in bits 12:10 (APM 15.10.2):
+ * FS is 4. */
+GUEST(outsw_segment,
+      "mov esi, 0x100000\n"
+      "mov edx, " PORT_DX "\n"
+      AT(outsw_segment, 1) ".byte 0x64\noutsw\n" AT(outsw_segment, 2) "nop\n")
+SCENARIO(outsw_segment, IO, .vendor = VENDOR_SVM, .needs = {FEAT_SVM_DECODE},
+         .probe = ACCESS_R, .arm = {{EXIT_IO, 0x1230}},
+         .expect = {{EXIT_IO, 1, .length = 3, .has_info = true,
+                     .info.io = {.port = 0x1230, .size = 2, .string = true},
+                     .raw = {RAW(EXITINFO1, INFO1(0x1230, 2, 0) | INFO1_STRING |
+                                                INFO1_A64 | 4 << 10)}}},
+         .see = {GPR(RDX, 0x1230), GPR(RSI, GUEST_PROBE + 2),
+                 DEVICE(OUT_COUNT, 1), DEVICE(OUT, PROBE_VALUE & 0xffff)});
+
 /* Nothing is armed; port 80h is nobody's but POST codes'. */
 GUEST(io_off, "in al, 0x80\n"
               "out 0x80, al\n"

@@ -309,13 +309,21 @@ GUEST(dr7_user, GOES_ON_64 AT(dr7_user, 1) ".byte 0x0f, 0x21, 0xf8\n" HERE_64)
 DR7_IN(v86, MODE_V86, dr7_v86, RBP)
 DR7_IN(user, MODE_64_USER, dr7_user, R15)
 
-/* ---- INT n: no exit while its intercept (AMD-V's alone) is off ----------- */
+/* ---- INT n: its intercept is AMD-V's alone, off and on ------------------- */
 
-GUEST16(int16, GOES_ON_16 "int 0x51\n" AT(int16, 1) "nop\n" HERE_32)
-GUEST32(int32, GOES_ON_32 "int 0x51\n" AT(int32, 1) "nop\n" HERE_32)
-GUEST(int_ring3, GOES_ON_64 "int 0x51\n" AT(int_ring3, 1) "nop\n" HERE_64)
+#define INT_TEXT(id) AT(id, 2) "int 0x51\n" AT(id, 1) "nop\n"
+GUEST16(int16, GOES_ON_16 INT_TEXT(int16) HERE_32)
+GUEST32(int32, GOES_ON_32 INT_TEXT(int32) HERE_32)
+GUEST(int_ring3, GOES_ON_64 INT_TEXT(int_ring3) HERE_64)
 #define INT_IN(name, m, text, reg)                                             \
     SCENARIO_OF(name##_int_n, text, HYPERCALL, .negative = true, .mode = m,    \
+                .see = {SEEN(count, 1), SEEN(vector, 0x51), SEEN(error, 0),    \
+                        SEEN_AT(1), GPR(reg, 0)});                             \
+    SCENARIO_OF(name##_swint, text, SWINT, .vendor = VENDOR_SVM, .mode = m,    \
+                .arm = {{EXIT_SWINT}},                                         \
+                .expect = {{EXIT_SWINT, 2, .length = 2, .has_info = true,      \
+                            .info.swint = {.vector = 0x51},                    \
+                            .raw = {RAW_IF(SVM_DECODE, EXITINFO1, 0x51)}}},    \
                 .see = {SEEN(count, 1), SEEN(vector, 0x51), SEEN(error, 0),    \
                         SEEN_AT(1), GPR(reg, 0)});
 #define INT_IN_RBP(name, m, text) INT_IN(name, m, text, RBP)

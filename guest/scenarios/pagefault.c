@@ -12,7 +12,8 @@
                        .error = e,                                             \
                        .address = a},                                          \
     .raw = {RAW(INTERRUPTION_INFO, 0x80000b0e), RAW(INTERRUPTION_ERROR, e),    \
-            RAW(QUALIFICATION, a), RAW(EXITINFO1, e), RAW(EXITINFO2, a)}
+            RAW(QUALIFICATION, a), RAW(EXITINFO1, e), RAW(EXITINFO2, a),     \
+            ASSIST_BYTES(15)}
 
 GUEST(exc_pf_read, GOES_ON_AT_2
       "mov ebx, 0x6010\n" AT(exc_pf_read, 1) "mov rax, [rbx]\n" HERE)

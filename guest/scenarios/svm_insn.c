@@ -141,13 +141,16 @@ SCENARIO(vmmcall_cpl3, HYPERCALL, .vendor = VENDOR_SVM, AT_CPL3,
          .expect = {{EXIT_HYPERCALL, 1, .length = 3, QUIET}},
          .see = {GPR(RAX, 42), GPR(RBX, 41)});
 
-/* VMGEXIT (F3 0F 01 D9) is a VMMCALL in any guest that SEV-ES does not
+/* VMGEXIT (F3 or F2 0F 01 D9) is a VMMCALL in any guest that SEV-ES does not
  * encrypt (15.35.6). */
-GUEST(vmgexit, "mov eax, 1\n"
-               "mov ebx, 41\n" AT(vmgexit, 1) ".byte 0xf3\nvmmcall\n")
-SCENARIO(vmgexit, HYPERCALL, .vendor = VENDOR_SVM,
-         .expect = {{EXIT_HYPERCALL, 1, .length = 4, QUIET}},
-         .see = {GPR(RAX, 42), GPR(RBX, 41)});
+#define VMGEXIT(id, prefix)                                                    \
+    GUEST(id, "mov eax, 1\n"                                                   \
+              "mov ebx, 41\n" AT(id, 1) ".byte " prefix "\nvmmcall\n")         \
+    SCENARIO(id, HYPERCALL, .vendor = VENDOR_SVM,                              \
+             .expect = {{EXIT_HYPERCALL, 1, .length = 4, QUIET}},              \
+             .see = {GPR(RAX, 42), GPR(RBX, 41)})
+VMGEXIT(vmgexit, "0xf3");
+VMGEXIT(vmgexit_f2, "0xf2");
 
 /* ---- PUSHF and POPF: the intercept comes before any exception ----------- */
 

@@ -32,8 +32,7 @@
                  .access = (rights)},                                          \
     .raw = {RAW(EXITINFO1, info1), RAW(EXITINFO2, GUEST_PROBE + (offset)),     \
             RAW_BUT(EXITINTINFO, 0, ~BIT(31)),                                 \
-            /* Data faults leave 15 bytes from RIP on (15.8.4). */             \
-            RAW_IF(SVM_DECODE, FETCHED, (info1) & NPF_ID ? 0 : 15)}
+            ASSIST_BYTES((info1) & NPF_ID ? 0 : 15)}
 
 /* ---- the access itself -------------------------------------------------- */
 
@@ -43,6 +42,17 @@ SCENARIO(svm_npf_read, NESTED_FAULT, .vendor = VENDOR_SVM,
          .expect = {{EXIT_NESTED_FAULT, 1,
                      NPF(NPF_US | NPF_FINAL, 8, true, ACCESS_R)}},
          .see = {GPR(RBX, GUEST_PROBE + 8), GPR(RAX, PROBE_VALUE + 1)});
+
+/* The bytes themselves: 48 8B 03. And nRIP is for instructions (15.7.1). */
+SCENARIO_OF(svm_npf_bytes, svm_npf_read, NESTED_FAULT, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_DECODE},
+            .expect = {{EXIT_NESTED_FAULT, 1,
+                        .raw = {RAW_BUT(FETCHED, 0x038b480f, ~0xffffffffull)}}},
+            .see = {GPR(RBX, GUEST_PROBE + 8), GPR(RAX, PROBE_VALUE + 1)});
+SCENARIO_OF(svm_npf_nrip, svm_npf_read, NESTED_FAULT, .vendor = VENDOR_SVM,
+            .needs = {FEAT_SVM_NRIPS},
+            .expect = {{EXIT_NESTED_FAULT, 1, .raw = {RAW(NRIP, 0)}}},
+            .see = {GPR(RBX, GUEST_PROBE + 8), GPR(RAX, PROBE_VALUE + 1)});
 
 GUEST(svm_npf_write, "mov ebx, 0x100010\n"
       AT(svm_npf_write, 1) "mov [rbx], rbx\n")

@@ -105,6 +105,10 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
         v->vendor[SLOT_CAPS] = available;
         __asm__ volatile("vmsave %0" : : "a"(phys(&a->host)) : "memory");
     }
+    /* INIT is still pending behind its exit: STGI brings #SX, or else a reset
+     * of this CPU (15.13.4, 15.28). Then there must be none any more. */
+    v->vendor[SLOT_HELD] =
+        rdmsr(MSR_VM_CR) & VM_CR_R_INIT ? HELD_NEVER : VMEXIT_INIT;
     b = &a->vmcb;
     memset(b, 0, sizeof(*b));
     svm_controls_reset(a);
@@ -312,6 +316,7 @@ const struct hv_ops svm_ops = {
     .arm = svm_arm,
     .use = svm_use,
     .run = svm_run,
+    .adopt = svm_adopt,
     .decode = svm_decode,
     .raw = svm_raw,
     .word = svm_word,

@@ -1,0 +1,119 @@
+/*
+ * Scenarios: INIT. It resets a CPU that does not hold it, so these come last,
+ * and the one that leaves it pending last of all.
+ */
+/* clang-format off */
+#include "guest/fault.h"
+#include "guest/send.h"
+#include "hv/ap.h"
+#include "hv/apic.h"
+#include "hv/msr.h"
+
+#define NO_INTERRUPTION RAW_BUT(INTERRUPTION_INFO, 0, ~BIT(31))
+
+/* Is that the hypervisor below us? */
+static bool runs_under(u32 signature)
+{
+    u32 out[4];
+
+    cpuid(0x40000000, 0, out);
+    return out[1] == signature;
+}
+#define KVMK 0x4b4d564bu
+#define TCGT 0x54474354u
+
+/* AMD-V: after its exit INIT is pending. At STGI it comes to the host as #SX,
+ * if it can be redirected; else it would reset the CPU (APM 15.13.4, 15.28). */
+static const char *redirects_init(struct vcpu *v)
+{
+    (void)v;
+    /* KVM keeps the bit and does nothing with it (arch/x86/kvm/svm/svm.c,
+     * svm_set_vm_cr): the machine would begin anew. */
+    if (runs_under(KVMK))
+        return "VM_CR.R_INIT (MSR C0010114h[1]): not under KVM, an INIT "
+               "resets this CPU";
+    wrmsr(MSR_VM_CR, rdmsr(MSR_VM_CR) | VM_CR_R_INIT);
+    return rdmsr(MSR_VM_CR) & VM_CR_R_INIT
+               ? NULL
+               : "VM_CR.R_INIT (MSR C0010114h[1]): an INIT resets this CPU";
+}
+
+GUEST(init_redirected, SEND(0x4500) AWAIT_HOST(init_redirected))
+SCENARIO(init_redirected, INIT, .vendor = VENDOR_SVM, .last = LAST,
+         .lacks = redirects_init, .before = guest_map_apic,
+         .arm = {{EXIT_INIT}},
+         .expect = {{EXIT_INIT, 1, .until = 2,
+                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
+                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
+         .see = {SENT(0x4500), SEEN(count, 0)});
+
+/* Not intercepted it is #SX in the guest, with error code 1 (APM 15.28), which
+ * has an intercept like any exception. */
+GUEST(init_sx, GOES_ON_AT_2 SEND(0x4500)
+      AT(init_sx, 1) "cmp qword ptr [rip + guest_seen], 0\n"
+      "je guest_init_sx_1\n"
+      AT(init_sx, 2) HERE)
+#define SAW_SX                                                                 \
+    .see = {SENT(0x4500), SEEN(count, 1), SEEN(vector, VECTOR_SX),             \
+            SEEN(error, 1), GPR(R15, 0)}
+SCENARIO(init_sx, EXCEPTION, .item = VECTOR_SX, .vendor = VENDOR_SVM,
+         .last = LAST, .lacks = redirects_init, .before = guest_map_apic,
+         .arm = {{EXIT_EXCEPTION, VECTOR_SX}},
+         .expect = {{EXIT_EXCEPTION, 1, .until = 2, .item = VECTOR_SX,
+                     .has_info = true,
+                     .info.exception = {.vector = VECTOR_SX, .has_error = true,
+                                        .error = 1},
+                     .raw = {RAW(EXITINFO1, 1)}}},
+         SAW_SX);
+SCENARIO_OF(init_sx_off, init_sx, EXCEPTION, .item = VECTOR_SX,
+            .vendor = VENDOR_SVM, .negative = true, .last = LAST,
+            .lacks = redirects_init, .before = guest_map_apic, SAW_SX);
+
+/* TCG exits as it should, but then resets the CPU at once, whatever GIF is
+ * (accel/tcg/cpu-exec.c, cpu_handle_interrupt): only another CPU can tell, for
+ * the short time before the firmware starts that one anew. */
+#define TAKE_OVER_US 10000
+static bool may_be_reset(struct vcpu *v)
+{
+    return v->ops->vendor == VENDOR_SVM && runs_under(TCGT);
+}
+
+static const char *holds_init(struct vcpu *v)
+{
+    return may_be_reset(v) && !ap_start()
+               ? "GIF = 0 holds no INIT here (APM 15.17): needs --cpus 2"
+               : NULL;
+}
+
+static u32 init_cpu;
+static void expect_init(struct vcpu *v)
+{
+    guest_map_apic(v);
+    init_cpu = apic_id();
+    if (may_be_reset(v))
+        ap_take_over(guest_copy(guest_seen, u32), TAKE_OVER_US,
+                     v->ops->adopt, v);
+}
+
+static void still_there(struct vcpu *v)
+{
+    if (may_be_reset(v))
+        ap_stop();
+    guest_check(v, "apic id of the CPU behind the exit", init_cpu, apic_id());
+}
+
+/* VT-x: blocked in the host, INIT stops the guest (SDM 26.2). Some CPUs keep
+ * it. AMD-V: where it is not redirected, GIF = 0 holds it for the rest of the
+ * run. Last of all, therefore. The guest's first act is the sign for another
+ * CPU to watch this one. */
+GUEST(init, "mov byte ptr [rip + guest_seen], 1\n" SEND(0x4500)
+      AWAIT_HOST(init))
+SCENARIO(init, INIT, .last = LAST_OF_ALL, .final = true,
+         .lacks = holds_init, .before = expect_init, .exited = still_there,
+         .arm = {{EXIT_INIT}},
+         .expect = {{EXIT_INIT, 1, .until = 2, .vendor = VENDOR_VMX,
+                     .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
+                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}},
+                    {EXIT_INIT, 1, .until = 2, .vendor = VENDOR_SVM,
+                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
+                             RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}});
