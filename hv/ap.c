@@ -12,21 +12,15 @@
 #define ALIVE_US 100000
 #define STOP_US  100000
 
-enum go { GO_WAIT, GO_SEND, GO_TAKE_OVER };
-
-/* In the last 96 bytes of the page; hv/ap_code.asm knows the offsets. */
+/* In the last 32 bytes of the page; hv/ap_code.asm knows the offsets. */
 struct mailbox {
-    u32 alive;             /* it waits for the word, or does as it was told */
-    u32 go;                /* enum go */
+    u32 alive; /* it waits for the word, or sends */
+    u32 go;
     u32 icr_high, icr_low; /* what it is to write */
     u32 apic;
-    u32 efer, cr0, cr4; /* from here on: what it is to become, and when */
-    u64 delay, cr3;
-    u64 entry, arg;
-    u32 cs, sign, ss;
-    struct table_register gdt, idt;
-} PACKED;
-_Static_assert(sizeof(struct mailbox) == 96, "hv/ap_code.asm");
+    u32 reserved[3];
+};
+_Static_assert(sizeof(struct mailbox) == 32, "hv/ap_code.asm");
 
 #pragma GCC visibility push(hidden)
 extern const u8 ap_code[], ap_code_end[]; /* hv/ap_code.asm */
@@ -81,32 +75,11 @@ void ap_send(enum delivery mode, u8 vector)
 {
     mailbox()->icr_high = apic_id() << 24;
     mailbox()->icr_low = apic_command(mode, vector);
-    mailbox()->go = GO_SEND;
-}
-
-/* EFER.LMA follows from LME and PG. */
-void ap_take_over(const u32 *sign, u64 us, void (*entry)(void *), void *arg)
-{
-    volatile struct mailbox *m = mailbox();
-
-    paging_map_code(page);
-    sgdt((struct table_register *)&m->gdt);
-    sidt((struct table_register *)&m->idt);
-    m->efer = (u32)(rdmsr(MSR_EFER) & ~EFER_LMA);
-    m->cr0 = (u32)read_cr0();
-    m->cr3 = read_cr3();
-    m->cr4 = (u32)read_cr4();
-    m->cs = read_cs();
-    m->ss = read_ss();
-    m->entry = (u64)(uintptr_t)entry;
-    m->arg = (u64)(uintptr_t)arg;
-    m->sign = (u32)(uintptr_t)sign; /* it looks before it has paging */
-    m->delay = us * tsc_per_us;
-    m->go = GO_TAKE_OVER;
+    mailbox()->go = 1;
 }
 
 void ap_stop(void)
 {
-    mailbox()->go = GO_WAIT;
+    mailbox()->go = 0;
     await(0, STOP_US);
 }

@@ -16,12 +16,6 @@ bool ap_start(void);
 
 /* From now on it sends that to this CPU, until ap_stop(). */
 void ap_send(enum delivery mode, u8 vector);
-
-/* For a CPU that may be reset: so many microseconds after *sign is not 0, the
- * other becomes it, with its tables and control registers, and goes on in
- * entry(arg) on no stack at all. Unless ap_stop() comes before. */
-void ap_take_over(const u32 *sign, u64 us, void (*entry)(void *), void *arg);
-
 void ap_stop(void);
 
 #endif

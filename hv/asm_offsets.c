@@ -34,7 +34,6 @@ void asm_offsets(void)
     VENDOR(1);
     VENDOR(2);
     VENDOR(3);
-    VENDOR(4);
     EQU(VMCB_RIP, offsetof(union vmcb, rip));
     EQU(VMCB_RAX, offsetof(union vmcb, rax));
     EQU(VMCB_EXITCODE, offsetof(union vmcb, exitcode));

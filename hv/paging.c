@@ -108,12 +108,6 @@ void paging_map(u64 address)
     map(address, 1, READ_WRITE);
 }
 
-void paging_map_code(u64 address)
-{
-    map(address, 1, PTE_P | PTE_W);
-    invlpg(address);
-}
-
 void paging_unmap(u64 address)
 {
     u64 *e = root ? entry_of(address, false) : NULL;

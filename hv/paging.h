@@ -31,9 +31,6 @@ void paging_init(const struct boot_info *bi);
 /* Adds one page of memory, readable and writable. */
 void paging_map(u64 address);
 
-/* The same, and executable: for another CPU that is on its way in. */
-void paging_map_code(u64 address);
-
 /* Removes one page, or does nothing before paging_init(). */
 void paging_unmap(u64 address);
 

@@ -211,7 +211,7 @@ struct event {
 
 struct vcpu {
     struct regs regs; /* first: the stubs address it from the vCPU pointer */
-    u64 vendor[5];    /* the back end's own: control block, its physical... */
+    u64 vendor[4];    /* the back end's own: control block, its physical... */
     const struct hv_ops *ops;
     struct ring ring[1]; /* one, so that v->ring is its address */
     u32 path;            /* PATH_* since the exit */
@@ -260,10 +260,6 @@ struct hv_ops {
     /* Enters the guest. After each exit it reads the TSC and calls its own
      * crossing_out() (hv/crossing.h); enters again, until that says false. */
     void (*run)(struct vcpu *v);
-
-    /* Goes on behind the exit of the vCPU v on another CPU, which has become
-     * the one that was reset there (hv/ap.h). NULL: not possible. */
-    void (*adopt)(void *v);
 
     /* Fills v->exit from the control block. */
     void (*decode)(struct vcpu *v);

@@ -32,7 +32,6 @@
 
 section .text
 global svm_run:function hidden
-global svm_adopt:function hidden
 global svm_bare_loop:function hidden
 extern svm_exited
 
@@ -46,7 +45,6 @@ svm_run:
     push r14
     push r15
     push rdi        ; [rsp]: vCPU; the stack is aligned for the call
-    mov [rdi + VCPU_VENDOR4], rsp
 .enter:
     mov rax, [rdi + VCPU_VENDOR0]   ; the VMCB's physical address
     mov rcx, [rdi + VCPU_RAX]
@@ -57,7 +55,6 @@ svm_run:
     vmload
     vmrun
     vmsave          ; RAX is the VMCB again, GIF is 0
-.saved:
     push qword [rax + VMCB_RAX]
     mov rax, [rsp + 8]
     GUEST_REGISTERS SAVE
@@ -87,13 +84,6 @@ svm_run:
     pop rbp
     pop rbx
     ret
-
-; void svm_adopt(void *v): takes svm_run up on another CPU, behind an exit whose
-; own CPU was reset. The guest's general-purpose registers are lost with it.
-svm_adopt:
-    mov rsp, [rdi + VCPU_VENDOR4]
-    mov rax, [rdi + VCPU_VENDOR0]
-    jmp svm_run.saved
 
 ; void svm_bare_loop(struct vcpu *v, u64 trips, u64 length): the benchmark's
 ; bare minimum. GIF stays 0 from the first exit to the last.

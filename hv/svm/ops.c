@@ -316,7 +316,6 @@ const struct hv_ops svm_ops = {
     .arm = svm_arm,
     .use = svm_use,
     .run = svm_run,
-    .adopt = svm_adopt,
     .decode = svm_decode,
     .raw = svm_raw,
     .word = svm_word,

@@ -95,14 +95,6 @@ void ap_send(enum delivery mode, u8 vector)
     (void)mode;
     (void)vector;
 }
-
-void ap_take_over(const u32 *sign, u64 us, void (*entry)(void *), void *arg)
-{
-    (void)sign;
-    (void)us;
-    (void)entry;
-    (void)arg;
-}
 void ap_stop(void)
 {
 }
