@@ -147,12 +147,27 @@ void coverage_find(struct coverage *c, const struct run *r)
     qsort(c->codes, c->code_count, sizeof(*c->codes), by_code);
 }
 
+static const char *no_svm_negative(const struct exit_row *row)
+{
+    if (row->svm_code < 0 || row->svm_code > LAST_INTERCEPT)
+        return "no intercept of its own";
+    switch ((enum exit_kind)(row - exit_rows)) {
+    case EXIT_TRIPLE_FAULT:
+        return "without the intercept the machine shuts down (APM 15.14.3)";
+    case EXIT_FERR_FREEZE:
+        return "without the intercept the CPU freezes (APM 15.14.2)";
+    case EXIT_INIT:
+        return "without the intercept the CPU is reset (APM 15.13.4)";
+    default:
+        return row->svm_count == 1 && *row->svm_uncovered ? row->svm_uncovered
+                                                          : NULL;
+    }
+}
+
 const char *no_negative(const struct exit_row *row, u8 vendor)
 {
     if (vendor == VENDOR_SVM)
-        return row->svm_code < 0 || row->svm_code > LAST_INTERCEPT
-                   ? "no intercept of its own"
-                   : NULL;
+        return no_svm_negative(row);
     switch (row->vmx_control >> 8) {
     case CTL_ALWAYS:
         return "exits always (SDM 26.1.2)";

@@ -241,6 +241,10 @@ SCENARIO(nmi_window, NMI_WINDOW, .vendor = VENDOR_VMX,
                              RAW(INTERRUPTIBILITY, 0)}}},
          .see = {GPR(RSI, GUEST_CANARY + RSI + 1), CHANGED(BLOCKING, 0)});
 
+SCENARIO_OF(nmi_window_off, nmi_window, NMI_WINDOW, .vendor = VENDOR_VMX,
+            .negative = true, .needs = {FEAT_VMX_VIRTUAL_NMI},
+            .before = own_nmi_handler, .see = {CHANGED(BLOCKING, 0)});
+
 static void blocked_by_nmi(struct vcpu *v)
 {
     own_nmi_handler(v);
@@ -289,6 +293,10 @@ SCENARIO(interrupt_window, INTERRUPT_WINDOW, .vendor = VENDOR_VMX,
                              RAW(INTERRUPTIBILITY, 0)}}},
          .see = {SEEN(count, 1), SEEN(vector, WINDOW_VECTOR), SEEN_AT(1),
                  GPR(R15, 0)});
+
+SCENARIO_OF(interrupt_window_off, interrupt_window, INTERRUPT_WINDOW,
+            .vendor = VENDOR_VMX, .negative = true, .state = interrupts_off,
+            .see = {SEEN(count, 0), GPR(R15, 0)});
 
 /* Interrupts are on, but the entry itself brings a shadow: it lasts for one
  * instruction (SDM 27.7.1). */

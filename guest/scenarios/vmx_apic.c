@@ -192,12 +192,20 @@ SCENARIO(tpr_x2apic, TPR_THRESHOLD, .before = class_9,
 
 /* --- APIC write (SDM 30.4.3.2): trap-like, the data is in the virtual-APIC
  * page, whence the guest reads it back without an exit. */
-GUEST(apic_svr, PROBE_TEXT "mov dword ptr [rbx + 0xf0], 0x1ff\n"
-                           AT(apic_svr, 1) "mov eax, [rbx + 0xf0]\n")
+GUEST(apic_svr, PROBE_TEXT
+                AT(apic_svr, 2) "mov dword ptr [rbx + 0xf0], 0x1ff\n"
+                AT(apic_svr, 1) "mov eax, [rbx + 0xf0]\n")
 SCENARIO(apic_svr, APIC_WRITE, APIC_PAGE,
          .arm = {{EXIT_APIC_ACCESS}, {EXIT_APIC_WRITE}},
          .expect = {{EXIT_APIC_WRITE, 1, .raw = {RAW(QUALIFICATION, 0xf0)}}},
          .see = {GPR(RBX, GUEST_PROBE), GPR(RAX, 0x1ff)});
+
+/* Without APIC-register virtualization it is an access like any other. */
+SCENARIO_OF(apic_svr_off, apic_svr, APIC_ACCESS, APIC_PAGE,
+            .without = EXIT_APIC_WRITE, .arm = {{EXIT_APIC_ACCESS}},
+            .expect = {{EXIT_APIC_ACCESS, 2,
+                        .raw = {RAW(QUALIFICATION, WRITE | 0xf0)}}},
+            .see = {GPR(RBX, GUEST_PROBE), GPR(RAX, 0x1ff)});
 
 /* An IPI to another CPU is for the host to send; ICR_HI alone is not. */
 GUEST(apic_icr, PROBE_TEXT

@@ -237,6 +237,15 @@ SCENARIO(pml_walk, PML_FULL, .probe = RWX, .use = {FEAT_EPT_AD},
          .set = {PUT(PML_PAGE, (uintptr_t)pml), PUT(PML_INDEX, 0xffff)},
          .expect = {PML_EXIT(1)}, .see = {GPR(RAX, 0)});
 
+/* The same full log, and nobody asked for it. */
+GUEST(pml_off, "mov ebx, 0x100000\n"
+               "mov [rbx], rbx\n")
+SCENARIO(pml_off, PML_FULL, .negative = true, .probe = RWX,
+         .use = {FEAT_EPT_AD},
+         .set = {PUT(PML_PAGE, (uintptr_t)pml), PUT(PML_INDEX, 0xffff)},
+         .see = {GPR(RBX, GUEST_PROBE), PROBE(0, GUEST_PROBE),
+                 WORD(PML_INDEX, 0xffff)});
+
 /* The last entry takes the probe page without an exit, the index wraps, and
  * it is the stack's second page that finds the log full. */
 SCENARIO_OF(pml_last, pml_full, PML_FULL, WITH_PML, .exited = leave_one,

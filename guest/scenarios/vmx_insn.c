@@ -304,3 +304,10 @@ SCENARIO(enclv, ENCLV, .arm = {{EXIT_ENCLV}},
          .expect = {{EXIT_ENCLV, 1, .length = 3,
                      .raw = {RAW(QUALIFICATION, 0)}}},
          .see = {GPR(RAX, 0)});
+GUEST(enclv_leaf, "lea r15, [rip + 2f]\n"
+                  "xor eax, eax\n"
+                  AT(enclv_leaf, 1) ".byte 0x0f, 0x01, 0xc0\n"
+                  "2: xor r15d, r15d\n")
+SCENARIO(enclv_leaf, ENCLV, .arm = {{EXIT_ENCLV}}, .negative = true,
+         .set = {PUT(ENCLV_BITMAP, BIT(1))},
+         .see = {GPR(RAX, 0), SEEN(count, 1), SEEN_AT(1), GPR(R15, 0)});
