@@ -22,7 +22,7 @@ make_nested_files() {
     [ "$TRANSPORT" != e9 ] || port=-debugcon
     mkdir nested
     cp -r esp nested/esp
-    echo "-cpu ${CPU:-host} -smp $CPUS $port /dev/ttyS3" >nested/inner
+    echo "-cpu ${CPU:-host} -smp $CPUS $port file:/line" >nested/inner
     (cd nested && find . | "$NESTED/busybox" cpio -o -H newc -R 0:0) \
         >nested.cpio 2>/dev/null
 }
