@@ -55,7 +55,7 @@ reached VMX always $RUN/bochs-vmx
 reached SVM always $RUN/{qemu-svm,bochs-svm}
 reached VMX "on a fault" $RUN/faults/all-bochs-vmx
 reached SVM "on a fault" $RUN/faults/{hang,fail,host-fault}
-reached VMX benchmark $RUN/bench-bochs-vmx
+reached VMX benchmark $RUN/bench-bochs-vmx-tigerlake
 reached SVM benchmark $RUN/bench-bochs-svm
 reached VMX preflight $RUN/faults/preflight-vmx
 reached SVM preflight $RUN/faults/preflight-svm

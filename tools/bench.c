@@ -29,18 +29,18 @@ static const struct option options[] = {
 /* Why a kind is among the dearest; who makes one dear writes it here. Bochs's
  * model of AMD-V has no decode assists (APM 15.10): what the CPU leaves unsaid
  * is read off the instruction. */
-#define DECODED "instruction decoded (AMD-V)"
+#define DECODED "AMD-V: decoded by software"
 static const char *const whys[EXIT_KINDS] = {
     [EXIT_TASK_SWITCH] = "all in software: two TSSs, 8 segments",
     [EXIT_INVLPG] = DECODED ", and its operand",
-    [EXIT_SWINT] = DECODED ", guest's IDT gate and stack",
+    [EXIT_SWINT] = DECODED ", through the guest's IDT",
     [EXIT_CR0_SEL_WRITE] = DECODED ", then as CR_WRITE",
     [EXIT_CR_WRITE] = DECODED ", new mode, TLB flush",
     [EXIT_LMSW] = "CR0 by mask and shadow, new mode, TLB flush",
+    [EXIT_CLTS] = "CR0 by mask and shadow, new mode, TLB flush",
     [EXIT_DR_WRITE] = DECODED ", mode and CPL looked up",
     [EXIT_DR_READ] = DECODED ", CPL looked up",
     [EXIT_CR_READ] = DECODED,
-    [EXIT_PREEMPTION_TIMER] = "disarmed: two controls, against their MSRs",
 };
 
 struct platform {
@@ -120,21 +120,25 @@ static void print_cpuid(void)
 /* --- every kind -------------------------------------------------------------
  */
 
-static void print_kind(enum exit_kind kind)
+static void print_kind(enum exit_kind kind, bool dear)
 {
+    char label[40];
     bool any = false;
 
     for (u32 p = 0; p < count; p++)
         any = any || platforms[p].trips.of[kind].count;
     if (!any)
         return;
-    printf("%-33s ", exit_row_of(kind)->name);
+    snprintf(label, sizeof(label), "%s%s", exit_row_of(kind)->name,
+             dear ? " *" : "");
+    printf("%-33s ", label);
     for (u32 p = 0; p < count; p++) {
         const struct trips *t = &platforms[p].trips;
         char cost[32] = "-", trips[16] = "";
 
         if (t->of[kind].count) {
-            snprintf(cost, sizeof(cost), "%.0f", trips_cost(t, kind));
+            snprintf(cost, sizeof(cost), "%llu",
+                     (unsigned long long)trips_cost(t, kind));
             snprintf(trips, sizeof(trips), " x%u", t->of[kind].count);
         }
         print_cell(p, cost, trips);
@@ -142,12 +146,12 @@ static void print_kind(enum exit_kind kind)
 }
 
 /* The most that it costs where a tick is an instruction, 0: not there. */
-static double exact_cost(enum exit_kind kind)
+static u64 exact_cost(enum exit_kind kind)
 {
-    double most = 0;
+    u64 most = 0;
 
     for (u32 p = 0; p < count; p++) {
-        double cost = trips_cost(&platforms[p].trips, kind);
+        u64 cost = trips_cost(&platforms[p].trips, kind);
 
         if (platforms[p].exact && cost > most)
             most = cost;
@@ -157,28 +161,24 @@ static double exact_cost(enum exit_kind kind)
 
 static int dearest_first(const void *a, const void *b)
 {
-    double x = exact_cost(*(const enum exit_kind *)a);
-    double y = exact_cost(*(const enum exit_kind *)b);
+    u64 x = exact_cost(*(const enum exit_kind *)a);
+    u64 y = exact_cost(*(const enum exit_kind *)b);
 
     return (x < y) - (x > y);
 }
 
 /* False: one has no reason. */
-static bool print_dearest(void)
+static bool print_whys(const enum exit_kind *dearest, u32 n)
 {
-    enum exit_kind kinds[EXIT_KINDS];
     bool good = true;
 
-    for (u32 kind = 0; kind < EXIT_KINDS; kind++)
-        kinds[kind] = (enum exit_kind)kind;
-    qsort(kinds, EXIT_KINDS, sizeof(*kinds), dearest_first);
-    printf("\nthe %d dearest, in instructions\n", DEAREST);
-    for (u32 n = 0; n < DEAREST && exact_cost(kinds[n]) > 0; n++) {
-        const char *name = exit_row_of(kinds[n])->name;
-        const char *why = whys[kinds[n]];
+    printf("\n* the %d dearest, in instructions\n", DEAREST);
+    for (u32 i = 0; i < n; i++) {
+        const char *name = exit_row_of(dearest[i])->name;
+        const char *why = whys[dearest[i]];
 
-        printf("%-24s %6.0f  %s\n", name, exact_cost(kinds[n]),
-               why ? why : "?");
+        printf("%-20s %6llu  %s\n", name,
+               (unsigned long long)exact_cost(dearest[i]), why ? why : "?");
         if (!why)
             complain("bench: %s is among the dearest now: find out why, and "
                      "write it into whys[] in tools/bench.c",
@@ -186,6 +186,23 @@ static bool print_dearest(void)
         good = good && why;
     }
     return good;
+}
+
+static bool print_kinds(void)
+{
+    enum exit_kind order[EXIT_KINDS];
+    bool dear[EXIT_KINDS] = {false};
+    u32 n = 0;
+
+    for (u32 kind = 0; kind < EXIT_KINDS; kind++)
+        order[kind] = (enum exit_kind)kind;
+    qsort(order, EXIT_KINDS, sizeof(*order), dearest_first);
+    for (; n < DEAREST && exact_cost(order[n]); n++)
+        dear[order[n]] = true;
+    print_head("one round trip, median x trips");
+    for (u32 kind = EXIT_NONE + 1; kind < EXIT_KINDS; kind++)
+        print_kind((enum exit_kind)kind, dear[kind]);
+    return print_whys(order, n);
 }
 
 /* --- the command ------------------------------------------------------------
@@ -235,10 +252,7 @@ int cmd_bench(int argc, char **argv)
     if (status == STATUS_OK) {
         print_cpuid();
         putchar('\n');
-        print_head("one round trip, median x trips");
-        for (u32 kind = EXIT_NONE + 1; kind < EXIT_KINDS; kind++)
-            print_kind((enum exit_kind)kind);
-        if (!print_dearest())
+        if (!print_kinds())
             status = STATUS_FAIL;
         puts("\ninstructions are exact; cycles are an emulated TSC's, and "
              "noisy");

@@ -3,8 +3,9 @@
  *
  * An exit event is stamped behind the instructions that save the guest's
  * registers, the entry event in front of those that load them. What lies
- * outside is the same for every kind: it is what a trip of the traced CPUID
- * loop takes more than its own events are apart.
+ * outside is the same for every kind. The traced CPUID loop shows it: there an
+ * entry and the next exit have nothing between them but that, and the one
+ * instruction of the guest's that exits.
  */
 #include "tools/trips.h"
 
@@ -46,7 +47,6 @@ static void on_loop(struct trips *t, const struct event_view *e)
 {
     static const char *const names[LOOPS] = {"cpuid-bare", "cpuid-untraced",
                                              "cpuid-traced"};
-    struct kind_trips *cpuid = &t->of[EXIT_CPUID];
     double trips = (double)e->value[1];
 
     for (u32 n = 0; n < LOOPS; n++)
@@ -57,22 +57,36 @@ static void on_loop(struct trips *t, const struct event_view *e)
                 .ring_bytes = (double)e->value[3] / trips,
                 .wire_bytes = (double)e->value[4] / trips,
             };
-    if (cpuid->count)
-        t->outside = t->loops[LOOP_TRACED].ticks - (double)median(cpuid);
+    if (t->between.count)
+        t->outside = median(&t->between);
     trips_free(t);
+}
+
+static void on_vmexit(struct trips *t, const struct event_view *e)
+{
+    if (!t->outside && t->since && t->kind == EXIT_NONE)
+        add(&t->between, e->time - t->since);
+    t->kind = e->value[0] < EXIT_KINDS ? (u8)e->value[0] : EXIT_NONE;
+    t->since = e->time;
+}
+
+/* The first of a run ends no trip. */
+static void on_vmentry(struct trips *t, const struct event_view *e)
+{
+    if (t->kind != EXIT_NONE && !(e->value[0] & PATH_FIRST))
+        add(&t->of[t->kind], e->time - t->since);
+    t->kind = EXIT_NONE;
+    t->since = e->time;
 }
 
 void trips_event(struct trips *t, const struct event_view *e)
 {
     switch (e->schema->id) {
     case TRACE_ID_vmexit:
-        t->kind = e->value[0] < EXIT_KINDS ? (u8)e->value[0] : EXIT_NONE;
-        t->since = e->time;
+        on_vmexit(t, e);
         break;
-    case TRACE_ID_vmentry: /* the first of a run ends no trip */
-        if (t->kind != EXIT_NONE && !(e->value[0] & PATH_FIRST))
-            add(&t->of[t->kind], e->time - t->since);
-        t->kind = EXIT_NONE;
+    case TRACE_ID_vmentry:
+        on_vmentry(t, e);
         break;
     case TRACE_ID_bench:
         on_loop(t, e);
@@ -80,16 +94,18 @@ void trips_event(struct trips *t, const struct event_view *e)
     }
 }
 
-double trips_cost(const struct trips *t, enum exit_kind kind)
+u64 trips_cost(const struct trips *t, enum exit_kind kind)
 {
     struct kind_trips k = t->of[kind];
 
-    return k.count ? (double)median(&k) + t->outside : -1;
+    return k.count ? median(&k) + t->outside : 0;
 }
 
 void trips_free(struct trips *t)
 {
     for (u32 kind = 0; kind < EXIT_KINDS; kind++)
         free(t->of[kind].ticks);
+    free(t->between.ticks);
     memset(t->of, 0, sizeof(t->of));
+    memset(&t->between, 0, sizeof(t->between));
 }

@@ -22,18 +22,19 @@ struct kind_trips {
 struct trips {
     struct kind_trips of[EXIT_KINDS];
     struct loop_cost loops[LOOPS];
-    double outside; /* of a trip's two events: the stubs, and the guest's own
-                       instruction */
-    u8 kind;        /* of the exit under way, EXIT_NONE: there is none */
-    u64 since;
+    struct kind_trips between; /* from an entry to the next exit, in a loop */
+    u64 outside; /* of a trip's two events: the stubs, and the guest's own
+                    instruction */
+    u8 kind;     /* of the exit under way, EXIT_NONE: there is none */
+    u64 since;   /* when it came, or the entry */
 };
 
 /* Takes the next event. */
 void trips_event(struct trips *t, const struct event_view *e);
 
 /* The median of a kind's trips, from the guest's instruction to its next one.
- * Negative: there was none. */
-double trips_cost(const struct trips *t, enum exit_kind kind);
+ * 0: there was none. */
+u64 trips_cost(const struct trips *t, enum exit_kind kind);
 
 void trips_free(struct trips *t);
 

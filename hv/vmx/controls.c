@@ -107,15 +107,21 @@ const char *vmx_controls_missing(void)
     return NULL;
 }
 
+/* Worked out once: handlers that disarm an exit ask for it. */
 u32 vmx_control_base(enum vmx_control c)
 {
-    u64 cap = vmx_control_allowed(c);
+    static u32 base[CONTROLS];
     u32 want = wanted[c];
+    u64 cap;
 
+    if (base[c])
+        return base[c];
+    cap = vmx_control_allowed(c);
     for (size_t i = 0; i < ARRAY_SIZE(required); i++)
         if (required[i].control == c)
             want |= (u32)required[i].bit;
-    return (want | CONTROL_MUST_BE_1(cap)) & CONTROL_MAY_BE_1(cap);
+    base[c] = (want | CONTROL_MUST_BE_1(cap)) & CONTROL_MAY_BE_1(cap);
+    return base[c];
 }
 
 /* Sets or clears a bit of a control word. What a reset switches on stays on:

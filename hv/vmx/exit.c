@@ -88,16 +88,16 @@ static const u8 reports[] = {
 /* clang-format on */
 
 /*
- * The kind of an exit that reports its length and no more, 0 for the others.
- * Most instructions are like that, and for them decode_plain() is three
- * VMREADs and a look-up.
+ * The kind of an exit of which struct exit holds the length and no more, 0 for
+ * the others. Most instructions are like that, and for them decode_plain() is
+ * three VMREADs and a look-up.
  */
 static u8 plain_kinds[ARRAY_SIZE(reports)];
 
 void vmx_decode_init(void)
 {
     for (u32 reason = 0; reason < ARRAY_SIZE(reports); reason++)
-        if (reports[reason] == LEN)
+        if ((reports[reason] & (LEN | INFO)) == LEN)
             plain_kinds[reason] = (u8)exit_kind_vmx(reason);
 }
 
