@@ -35,7 +35,7 @@ Boots build/esp on one platform and shows every crossing of the guest.
   --cpus N             how many CPUs (1; bochs-vmx-smp and kvm-vmx: 2);
                        scenarios run on the first, another is only there to
                        send it something
-  --timeout SEC        wall-clock limit (60; on Bochs 180, nested 300)
+  --timeout SEC        wall-clock limit (60; on Bochs 180, nested 420)
   --out DIR            where the run leaves its files (build/run/PLATFORM)
   --expect FILE        the verdicts to expect (tests/expected/PLATFORM, where
                        there is one and --cpu does not choose another CPU)
@@ -50,7 +50,8 @@ Passed on to the image through tollgate.cfg:
   --mode MODE          conformance, bench, or preflight: in one line whether
                        a guest can run there, and if not, why
   --watchdog-ms N      when a guest that does not come back is ended
-  --set KEY=VALUE      any key (transport=e9: port 0xE9 instead of COM1), or
+  --set KEY=VALUE      any key (transport=e9: port 0xE9, as on the nested
+                       platforms, transport=com1: COM1, as on the others), or
                        a line that is wrong on purpose
 
 Leaves in DIR: serial.raw, console.log, trace/, verdict.tap, verdict.json,
@@ -196,21 +197,31 @@ check_platform() {
 }
 
 # Two CPUs take Bochs twice as long, hence only what one cannot do. Inside KVM
-# the second is the inner machine's: it sleeps, and costs nothing.
-smp_defaults() {
-    [ "$PLATFORM" != kvm-vmx ] || : "${CPUS:=2}"
-    if [ "$PLATFORM" = bochs-vmx-smp ]; then
+# the second is the inner machine's: it sleeps, and costs nothing. What costs
+# most there is the inner machine's line: port 0xE9 takes half of COM1's time.
+platform_defaults() {
+    case $PLATFORM in
+    bochs-vmx-smp)
         : "${CPUS:=2}"
-        [[ $SETTINGS =~ (^|$'\n')scenarios\ = ]] ||
-            setting scenarios sipi,sipi_resume
-    fi
+        given scenarios || setting scenarios sipi,sipi_resume
+        ;;
+    kvm-svm | kvm-vmx)
+        [ "$PLATFORM" = kvm-svm ] || : "${CPUS:=2}"
+        given transport || setting transport e9
+        ;;
+    esac
     [[ ${CPUS:=1} =~ ^[1-8]$ ]] ||
         misuse "--cpus needs a number from 1 to 8, not '$CPUS'"
 }
 
+# given KEY: does the command line say it?
+given() {
+    [[ $SETTINGS =~ (^|$'\n')$1\ = ]]
+}
+
 default_limit() {
     case $PLATFORM in
-    kvm-*) echo 300 ;;
+    kvm-*) echo 420 ;;
     bochs-*) echo 180 ;;
     *) echo 60 ;;
     esac
@@ -454,7 +465,7 @@ report() {
 
 parse "$@"
 check_platform
-smp_defaults
+platform_defaults
 need_built
 choose_expect
 prepare

@@ -36,6 +36,5 @@ void asm_offsets(void)
     VENDOR(3);
     EQU(VMCB_RIP, offsetof(union vmcb, rip));
     EQU(VMCB_RAX, offsetof(union vmcb, rax));
-    EQU(VMCB_EXITCODE, offsetof(union vmcb, exitcode));
     EQU(VMCS_GUEST_RIP, VMCS_GUEST_RIP);
 }

@@ -46,7 +46,7 @@ PRIVILEGE_FIRST(hlt_cpl3, HLT, 0, "hlt\n");
 static void start_timer(struct vcpu *v)
 {
     (void)v;
-    apic_timer_oneshot(HLT_VECTOR, 20000); /* late enough */
+    apic_timer_oneshot(HLT_VECTOR, 200000); /* late enough */
 }
 
 static void wake_up(struct vcpu *v)

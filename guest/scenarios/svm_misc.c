@@ -295,11 +295,11 @@ SCENARIO(mwait_unarmed, MWAIT, .vendor = VENDOR_SVM,
          .expect = {{EXIT_MWAIT, 1, .length = 3, .raw = {NO_EVENT}}},
          .see = {GPR(RCX, 0)});
 /* Only the conditional one: an MWAIT that does not wait goes on. One that does
- * waits for the watchdog: in 20 ms. */
+ * waits for the watchdog: in 200 ms. */
 static void soon(struct vcpu *v)
 {
     (void)v;
-    apic_timer_oneshot(WATCHDOG_VECTOR, 20000);
+    apic_timer_oneshot(WATCHDOG_VECTOR, 200000);
 }
 
 SCENARIO_OF(mwait_unarmed_off, mwait_unarmed, MWAIT_ARMED, .vendor = VENDOR_SVM,

@@ -31,13 +31,16 @@
 %endmacro
 
 section .text
-global svm_run:function hidden
 global svm_bare_loop:function hidden
 extern svm_exited
 
 ; void svm_run(struct vcpu *v): the guest, and between two runs of it the host,
 ; until svm_exited() says false.
-svm_run:
+; void svm_run_held(struct vcpu *v): the same, but from the first exit on GIF
+; stays 0. %2 is what lets events in behind an exit, or nothing.
+%macro RUN 2
+global %1:function hidden
+%1:
     push rbx        ; what the System V ABI lets a callee keep
     push rbp
     push r12
@@ -66,12 +69,7 @@ svm_run:
     mov rax, [rdi + VCPU_VENDOR1]
     vmload          ; the host's FS, GS, TR, ...
     cli             ; an interrupt stays pending: the neutral code takes it
-    mov rax, [rdi + VCPU_VENDOR0]
-    mov rcx, [rdi + VCPU_VENDOR3]   ; the exit after which GIF stays 0
-    cmp [rax + VMCB_EXITCODE], rcx
-    je .exited
-    stgi
-.exited:
+    %2
     call svm_exited
     mov rdi, [rsp]
     test al, al
@@ -84,6 +82,9 @@ svm_run:
     pop rbp
     pop rbx
     ret
+%endmacro
+RUN svm_run, stgi
+RUN svm_run_held, nop
 
 ; void svm_bare_loop(struct vcpu *v, u64 trips, u64 length): the benchmark's
 ; bare minimum. GIF stays 0 from the first exit to the last.

@@ -105,10 +105,6 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
         v->vendor[SLOT_CAPS] = available;
         __asm__ volatile("vmsave %0" : : "a"(phys(&a->host)) : "memory");
     }
-    /* INIT is still pending behind its exit: STGI brings #SX, or else a reset
-     * of this CPU (15.13.4, 15.28). Then there must be none any more. */
-    v->vendor[SLOT_HELD] =
-        rdmsr(MSR_VM_CR) & VM_CR_R_INIT ? HELD_NEVER : VMEXIT_INIT;
     b = &a->vmcb;
     memset(b, 0, sizeof(*b));
     svm_controls_reset(a);
@@ -307,6 +303,19 @@ static void svm_bare(struct vcpu *v, u64 trips, u64 length)
     v->regs.gpr[RAX] = svm_vmcb(v)->rax;
 }
 
+/* Behind its exit an INIT is still pending: STGI brings #SX, or else a reset of
+ * this CPU (15.13.4, 15.28). Then there must be none any more. */
+static void svm_enter(struct vcpu *v)
+{
+    u32 armed = svm_vmcb(v)->intercept[VMEXIT_INIT / 32];
+    bool redirected = rdmsr(MSR_VM_CR) & VM_CR_R_INIT;
+
+    if (armed >> VMEXIT_INIT % 32 & 1 && !redirected)
+        svm_run_held(v);
+    else
+        svm_run(v);
+}
+
 const struct hv_ops svm_ops = {
     .name = "AMD-V",
     .vendor = VENDOR_SVM,
@@ -315,7 +324,7 @@ const struct hv_ops svm_ops = {
     .reset = svm_reset,
     .arm = svm_arm,
     .use = svm_use,
-    .run = svm_run,
+    .run = svm_enter,
     .decode = svm_decode,
     .raw = svm_raw,
     .word = svm_word,

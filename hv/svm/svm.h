@@ -17,14 +17,12 @@ struct svm_area {
 };
 _Static_assert(sizeof(struct svm_area) == 7 * PAGE_SIZE, "all whole pages");
 
-/* What vcpu.vendor[] holds on AMD-V; entry.asm knows 0, 1 and 3. */
+/* What vcpu.vendor[] holds on AMD-V; entry.asm knows 0 and 1. */
 enum svm_slot {
     SLOT_VMCB, /* physical address of the VMCB: struct svm_area's start */
     SLOT_HOST, /* physical address of svm_area.host */
     SLOT_CAPS, /* SVM_HAS_* */
-    SLOT_HELD, /* exit code after which GIF stays 0, or HELD_NEVER */
 };
-#define HELD_NEVER     BIT(63)
 #define SVM_HAS_NRIPS  BIT(0)
 #define SVM_HAS_DECODE BIT(1)
 #define SVM_HAS_FLUSH  BIT(2) /* TLB_FLUSH_GUEST */
@@ -63,6 +61,7 @@ extern const struct entry_checks svm_checks;
 
 /* entry.asm */
 void svm_run(struct vcpu *v);
+void svm_run_held(struct vcpu *v);
 void svm_bare_loop(struct vcpu *v, u64 trips, u64 length);
 
 #endif
