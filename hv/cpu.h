@@ -201,7 +201,7 @@ static inline void sgdt(struct table_register *t)
 static inline void sidt(struct table_register *t)
 { __asm__ volatile("sidt %0" : "=m"(*t)); }
 
-/* LTR: #GP when the TSS is already marked busy (SDM 7.2.2). */
+/* LTR: #GP when the TSS is already marked busy (SDM 8.2.2). */
 static inline void ltr(u16 selector)
 { __asm__ volatile("ltr %0" : : "r"(selector) : "memory"); }
 

@@ -11,7 +11,7 @@
 #define TSS_AVAILABLE  0x89 /* P, type 9: 64-bit TSS, not busy */
 #define INTERRUPT_GATE 0x8e /* P, DPL 0, type 14: clears RFLAGS.IF */
 
-/* SDM 7.7 (Task Management in 64-bit Mode), Figure 7-11. */
+/* SDM 8.7 (Task Management in 64-bit Mode), Figure 8-11. */
 struct tss {
     u32 reserved0;
     u64 rsp[3];
@@ -21,7 +21,7 @@ struct tss {
     u16 reserved3;
     u16 iomap;
 } PACKED;
-_Static_assert(sizeof(struct tss) == 104, "SDM 7.7");
+_Static_assert(sizeof(struct tss) == 104, "SDM 8.7");
 
 /* SDM 6.14.1 (64-Bit Mode IDT), Figure 6-8. */
 struct gate {
@@ -81,7 +81,7 @@ static void fill_gate(u32 vector)
     };
 }
 
-/* A 64-bit TSS descriptor takes two slots (SDM 7.2.3, Figure 7-4). */
+/* A 64-bit TSS descriptor takes two slots (SDM 8.2.3, Figure 8-4). */
 static void fill_tss_descriptor(void)
 {
     u64 base = phys(&tss), limit = sizeof(tss) - 1;

@@ -34,6 +34,10 @@ struct entry_checks {
     /* What the copy has in the field that rule n is about. */
     u64 (*value)(u32 n);
 
+    /* Before the reset: why this CPU cannot be given the state that breaks
+     * rule n, NULL: it can. NULL itself where that does not happen. */
+    const char *(*unmade)(struct vcpu *v, u32 n);
+
     /* After a reset: makes the state one that rule n applies to, valid still;
      * then breaks it in one field; then mends that field. all: the CPU did
      * not refuse the state and may have changed any of it. */

@@ -1,6 +1,6 @@
 /*
  * Task switches. VT-x never makes one, nor does AMD-V when it is intercepted:
- * the hypervisor does what the manuals say that the CPU does (SDM 7.3, APM
+ * the hypervisor does what the manuals say that the CPU does (SDM 8.3, APM
  * 12.3), between two 32-bit TSSs of the guest.
  *
  * The CPU has checked the TSS's descriptor before the exit (SDM 26.4.2); what
@@ -14,7 +14,7 @@
 #include "hv/mode.h"
 #include "trace/trace.h"
 
-/* SDM 7.2.1, Figure 7-2; the selectors' upper halves are reserved. */
+/* SDM 8.2.1, Figure 8-2; the selectors' upper halves are reserved. */
 struct tss32 {
     u32 link;
     u32 stacks[6];
@@ -24,7 +24,7 @@ struct tss32 {
     u32 ldtr;
     u16 trap, io_map;
 };
-_Static_assert(sizeof(struct tss32) == 104, "SDM Figure 7-2");
+_Static_assert(sizeof(struct tss32) == 104, "SDM Figure 8-2");
 
 #define SELECTOR_INDEX 0xfff8u
 #define TYPE_TSS_BUSY  2u /* of the type in a TSS's descriptor */

@@ -13,10 +13,10 @@
 #define GATE_INTERRUPT 0x8e00u
 #define GATE_DPL3      0x6000u
 
-#define TSS_BUSY      0x8b /* P, 32- or 64-bit TSS, busy (SDM 7.2.2) */
+#define TSS_BUSY      0x8b /* P, 32- or 64-bit TSS, busy (SDM 8.2.2) */
 #define TSS_SIZE      104u
 #define TSS_LIMIT     (TSS_SIZE + GUEST_PORTS / 8)
-#define TSS_STACK     4   /* RSP0; ESP0 and behind it SS0 (SDM 7.2.1, 7.7) */
+#define TSS_STACK     4   /* RSP0; ESP0 and behind it SS0 (SDM 8.2.1, 8.7) */
 #define TSS_IO_MAP    102 /* where the I/O map base address stands */
 #define IVT_LIMIT     0x3ff
 #define LIMIT_64K     0xffffu
@@ -80,7 +80,7 @@ static void build_ivt(u32 *ivt)
 }
 
 /* The stack for exceptions from CPL 3, and the I/O map: all ports allowed but
- * eight, and the byte of ones that must end it (SDM 19.5.2). */
+ * eight, and the byte of ones that must end it (SDM vol 1, 19.5.2). */
 static void build_tss(u8 *tss, u64 stack, bool is64)
 {
     u16 io_map = TSS_SIZE, ss0 = GUEST_DS;

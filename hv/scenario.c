@@ -122,6 +122,8 @@ static bool skipped(struct vcpu *v, const struct caps *caps)
     if (lifts == FEAT_NONE || !caps_has(caps, lifts)) {
         if (s->lacks)
             machine = s->lacks(v);
+        else if (s->rule && v->ops->checks->unmade)
+            machine = v->ops->checks->unmade(v, s->rule - 1u);
         if (machine)
             judge(v->run, VERDICT_SKIP, machine);
         return machine != NULL;

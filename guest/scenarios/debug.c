@@ -29,10 +29,13 @@
                         CHANGED(DR7, 0), __VA_ARGS__})
 
 /* The step that POPF begins ends behind the instruction that follows it. */
-GUEST(exc_db_step, GOES_ON_AT_2 "pushfq\n"
-                                "or dword ptr [rsp], 0x100\n"
-                                "popfq\n"
-                                "nop\n" AT(exc_db_step, 1) "nop\n" HERE)
+GUEST(exc_db_step, GOES_ON_AT_2
+                   "pushfq\n"
+                   "or dword ptr [rsp], 0x100\n"
+                   "popfq\n"
+                   "nop\n"
+                   AT(exc_db_step, 1) "nop\n"
+                   HERE)
 DEBUG_EXCEPTION(exc_db_step, 1, DEBUG_BS, NULL);
 
 /* A breakpoint register and DR7, which goes back in the end. */
@@ -52,13 +55,14 @@ GUEST(exc_db_code,
 DEBUG_EXCEPTION(exc_db_code, 1, DEBUG_B0, NULL, GPR(RAX, DR7_RESET));
 
 /* Data: a trap, behind the write. L1, R/W 01, 8 bytes. */
-GUEST(exc_db_data,
-      GOES_ON_AT_2 BREAK(1, "[0x100010]",
-                         0x900404) "mov ebx, 0x100000\n"
-                                   "mov rcx, [rbx + 0x10]\n"
-                                   "mov [rbx + 0x18], rbx\n"
-                                   "mov [rbx + 0x14], ebx\n" AT(
-                                       exc_db_data, 1) "nop\n" NO_BREAK)
+GUEST(exc_db_data, GOES_ON_AT_2
+                   BREAK(1, "[0x100010]", 0x900404)
+                   "mov ebx, 0x100000\n"
+                   "mov rcx, [rbx + 0x10]\n"
+                   "mov [rbx + 0x18], rbx\n"
+                   "mov [rbx + 0x14], ebx\n"
+                   AT( exc_db_data, 1) "nop\n"
+                   NO_BREAK)
 DEBUG_EXCEPTION(exc_db_data, 1, DEBUG_B0 << 1, NULL, GPR(RAX, DR7_RESET),
                 GPR(RBX, GUEST_PROBE), GPR(RCX, 0x3132333435363702));
 
@@ -67,8 +71,11 @@ static void set_de(struct guest_state *gs)
 {
     gs->cr4 |= CR4_DE;
 }
-GUEST(exc_db_io, GOES_ON_AT_2 BREAK(2, "[0x80]", 0x2000410) "out 0x80, al\n" AT(
-                     exc_db_io, 1) "nop\n" NO_BREAK)
+GUEST(exc_db_io, GOES_ON_AT_2
+                 BREAK(2, "[0x80]", 0x2000410)
+                 "out 0x80, al\n"
+                 AT( exc_db_io, 1) "nop\n"
+                 NO_BREAK)
 DEBUG_EXCEPTION(exc_db_io, 1, DEBUG_B0 << 2, set_de, GPR(RAX, DR7_RESET));
 
 /* DR7.GD: a fault of any MOV DR, whose delivery clears GD. */

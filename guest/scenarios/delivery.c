@@ -10,7 +10,7 @@
 #include "hv/lib.h"
 
 #define VALID      0x80000000u
-#define TSS_IST1   0x24 /* offset in a 64-bit TSS (SDM 7.7, Figure 7-11) */
+#define TSS_IST1   0x24 /* offset in a 64-bit TSS (SDM 8.7, Figure 8-11) */
 #define STACK_TOP  0x800
 #define IST_BELOW  0x400 /* the IST stack's top, below that of the guest's */
 

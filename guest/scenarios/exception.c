@@ -6,7 +6,7 @@
 /* clang-format off */
 #include "guest/fault.h"
 
-/* Interruption information on VT-x (SDM Table 28-2 ff.): valid, hardware
+/* Interruption information on VT-x (SDM Table 25-19): valid, hardware
  * exception, with or without an error code. */
 #define INFO(v)       (0x80000300u | (v))
 #define INFO_ERROR(v) (0x80000b00u | (v))
@@ -82,13 +82,17 @@ EXCEPTION(exc_nm, VECTOR_NM, 0, PLAIN(VECTOR_NM));
 
 /* The x87 says so only at the next waiting instruction (CR0.NE is 1). */
 #define STATE_exc_mf
-GUEST(exc_mf, GOES_ON_AT_2 "fninit\n"
-                           "push 0x37b\n" /* zero divide unmasked */
-                           "fldcw [rsp]\n"
-                           "pop rax\n"
-                           "fld1\n"
-                           "fldz\n"
-                           "fdivp\n" AT(exc_mf, 1) "fwait\n" HERE "fninit\n")
+GUEST(exc_mf, GOES_ON_AT_2
+              "fninit\n"
+              "push 0x37b\n" /* zero divide unmasked */
+              "fldcw [rsp]\n"
+              "pop rax\n"
+              "fld1\n"
+              "fldz\n"
+              "fdivp\n"
+              AT(exc_mf, 1) "fwait\n"
+              HERE
+              "fninit\n")
 EXCEPTION(exc_mf, VECTOR_MF, 0, PLAIN(VECTOR_MF), GPR(RAX, 0x37b));
 
 /* Invalid operation unmasked: an infinity as an integer. No XMM register is
@@ -153,8 +157,9 @@ EXCEPTION(exc_ss, VECTOR_SS, GUEST_SPARE, WITH_ERROR(VECTOR_SS, GUEST_SPARE),
 /* By RBP an address that is not canonical is #SS(0), not #GP. */
 #define STATE_exc_ss_address
 GUEST(exc_ss_address, GOES_ON_AT_2
-      "mov rbp, 0x8000000000000000\n" AT(exc_ss_address,
-                                         1) "mov rax, [rbp]\n" HERE)
+                      "mov rbp, 0x8000000000000000\n"
+                      AT(exc_ss_address, 1) "mov rax, [rbp]\n"
+                      HERE)
 EXCEPTION(exc_ss_address, VECTOR_SS, 0, WITH_ERROR(VECTOR_SS, 0),
           GPR(RBP, BIT(63)));
 
@@ -191,15 +196,18 @@ static void shorten_tss(struct guest_state *gs)
 {
     gs->seg[SEG_TR].limit = 0x23; /* IST1 is at 24h */
 }
-GUEST(exc_ts, GOES_ON_AT_2 "mov byte ptr " GATE_40
-                           "4], 1\n" AT(exc_ts, 1) "int 0x40\n" HERE)
+GUEST(exc_ts, GOES_ON_AT_2
+              "mov byte ptr " GATE_40 "4], 1\n"
+              AT(exc_ts, 1) "int 0x40\n"
+              HERE)
 FAULT_IN_INT_40(exc_ts, VECTOR_TS, GUEST_TR, shorten_tss);
 
 /* In the delivery of an exception VT-x sets EXT (bit 0) in the error code (SDM
  * 6.13); the APM only says that it means a source outside the processor. */
 GUEST(exc_np_in_ud, GOES_ON_AT_2
-      "and byte ptr [rip + guest_idt + 6 * 16 + 5], 0x7f\n" AT(exc_np_in_ud,
-                                                               1) "ud2\n" HERE)
+                    "and byte ptr [rip + guest_idt + 6 * 16 + 5], 0x7f\n"
+                    AT(exc_np_in_ud, 1) "ud2\n"
+                    HERE)
 SCENARIO(exc_np_in_ud, EXCEPTION, .item = VECTOR_NP, .vendor = VENDOR_VMX,
          .arm = {{EXIT_EXCEPTION, VECTOR_NP}},
          .expect = {{EXIT_EXCEPTION, 1, .item = VECTOR_NP, .has_info = true,
@@ -228,6 +236,9 @@ SCENARIO_OF(exc_np_in_ud_svm, exc_np_in_ud, EXCEPTION, .item = VECTOR_NP,
             RAW(INTERRUPTION_ERROR, 0), RAW(EXITINFO1, 0),                     \
             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}
 #define STATE_exc_df
-GUEST(exc_df, GOES_ON_AT_2 "and byte ptr [rip + guest_idt + 5], 0x7f\n"
-                           "xor ecx, ecx\n" AT(exc_df, 1) "div ecx\n" HERE)
+GUEST(exc_df, GOES_ON_AT_2
+              "and byte ptr [rip + guest_idt + 5], 0x7f\n"
+              "xor ecx, ecx\n"
+              AT(exc_df, 1) "div ecx\n"
+              HERE)
 EXCEPTION(exc_df, VECTOR_DF, 0, DOUBLE_FAULT, GPR(RCX, 0));

@@ -122,8 +122,9 @@ SCENARIO(msr_read, MSR_READ, .arm = {{EXIT_MSR_READ, 0xc0000082}},
 /* Only writes are armed: the guest reads back what the CPU holds, still 0. */
 GUEST(msr_write, "mov ecx, 0x175\n" /* IA32_SYSENTER_ESP */
                  "mov eax, 0x89abcdef\n"
-                 "mov edx, 0x01234567\n" AT(msr_write, 1) "wrmsr\n"
-                                                          "rdmsr\n")
+                 "mov edx, 0x01234567\n"
+                 AT(msr_write, 1) "wrmsr\n"
+                 "rdmsr\n")
 SCENARIO(msr_write, MSR_WRITE, .arm = {{EXIT_MSR_WRITE, 0x175}},
          .expect = {{EXIT_MSR_WRITE, 1, .length = 2, .has_info = true,
                      .info.msr = {.index = 0x175}, .raw = {RAW(EXITINFO1, 1)}}},

@@ -186,7 +186,7 @@ SCENARIO(outsd_fs, IO, .probe = ACCESS_R, .state = fs_with_base,
                  DEVICE(OUT, (PROBE_VALUE + 1) & 0xffffffff)});
 
 /* Address size: VT-x says it in instruction-information bits 9:7, next to the
- * segment in 17:15 (SDM Table 28-9), where it reports INS and OUTS at all;
+ * segment in 17:15 (SDM 28.2.5), where it reports INS and OUTS at all;
  * AMD-V by A64 in EXITINFO1. DS is 3. */
 SCENARIO_OF(
     outsw_sizes, outsw, IO, .probe = ACCESS_R, .arm = {{EXIT_IO, 0x1230}},

@@ -120,7 +120,7 @@ DENIED(user, MODE_64_USER, denied_ring3, R15)
 /* ---- INS and OUTS: address size, segment override and base --------------- */
 
 /* The instruction information of OUTS: address size, segment; the rest of it
- * is undefined (SDM Table 28-9). AMD-V tells the segment by decode assists
+ * is undefined (SDM 28.2.5). AMD-V tells the segment by decode assists
  * only; the address size has scenarios of its own below (APM 15.10.2). */
 #define STRING_INFO(size, seg)                                                 \
     RAW_BUT(INSTRUCTION_INFO, (size) << 7 | (u32)(seg) << 15,                  \

@@ -13,7 +13,7 @@
     X(p32, MODE_32, text) X(paged, MODE_32_PAGED, text)                        \
     X(pae, MODE_32_PAE, text) X(compat, MODE_COMPAT, text)
 
-/* A hardware exception; VT-x's interruption information, too (SDM Table 25-18:
+/* A hardware exception; VT-x's interruption information, too (SDM Table 25-19:
  * valid, has an error code, type 3). */
 #define INTR_INFO(n, coded) (0x80000300 | (coded) << 11 | (n))
 #define FAULT(n, coded, code)                                                  \

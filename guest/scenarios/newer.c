@@ -9,17 +9,19 @@
 #include "hv/msr.h"
 
 /* A locked access that straddles two cache lines. On VT-x the exit is a trap,
- * the access is done (SDM 26.2); on AMD-V it comes before, when the VMCB's
- * counter is 0 (APM 15.14.5). The handler disarms it. */
+ * the access is done (SDM 26.2), and bit 26 of the exit reason says so here as
+ * in any exit that a bus lock came before (SDM 25.9.1); on AMD-V it comes
+ * before, when the VMCB's counter is 0 (APM 15.14.5). The handler disarms it. */
+#define BUS_LOCKED (74 | BIT(26))
 GUEST(bus_lock, "mov ebx, 0x10003e\n"
                 AT(bus_lock, 1) "lock add dword ptr [rbx], 0\n"
                 AT(bus_lock, 2) "nop\n")
 SCENARIO(bus_lock, BUS_LOCK, .arm = {{EXIT_BUS_LOCK}},
          .probe = ACCESS_R | ACCESS_W,
-         .expect = {{EXIT_BUS_LOCK, 2, .vendor = VENDOR_VMX,
+         .expect = {{EXIT_BUS_LOCK, 2, .vendor = VENDOR_VMX, .code = BUS_LOCKED,
                      .raw = {RAW(QUALIFICATION, 0)}},
                     {EXIT_BUS_LOCK, 1, .vendor = VENDOR_SVM,
-                     .raw = {RAW(EXITINFO1, 0)}}},
+                     .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0)}}},
          .see = {GPR(RBX, GUEST_PROBE + 0x3e), PROBE(7, PROBE_VALUE + 7),
                  PROBE(8, PROBE_VALUE + 8)});
 SCENARIO_OF(bus_lock_off, bus_lock, BUS_LOCK, .negative = true,
@@ -34,7 +36,7 @@ SCENARIO_OF(bus_lock_off, bus_lock, BUS_LOCK, .negative = true,
              __VA_ARGS__)
 
 /* UMWAIT ECX and TPAUSE ECX, armed by RDTSC exiting (SDM 26.1.3); the operand
- * as RDRAND's (Table 28-15). Unarmed, with a deadline that is over. */
+ * as RDRAND's (28.2.5). Unarmed, with a deadline that is over. */
 #define REG_INFO(gpr, size) ((gpr) << 3 | (size) << 11)
 #define REG_INFO_BUT        (~(u64)REG_INFO(15, 3))
 #define USER_WAIT(id, about, bytes)                                            \
@@ -63,8 +65,8 @@ SCENARIO(pconfig, PCONFIG, .arm = {{EXIT_PCONFIG}}, .vendor = VENDOR_VMX,
 NOT_GIVEN(pconfig_off, PCONFIG, "0x0f, 0x01, 0xc5", .vendor = VENDOR_VMX,
           .needs = {FEAT_PCONFIG});
 
-/* LOADIWKEY XMM1, XMM2: the registers are in the information (SDM Table
- * 28-17), bits 6:3 and 31:28. Stepped over: no key is loaded. */
+/* LOADIWKEY XMM1, XMM2: the registers are in the information (SDM
+ * 28.2.5), bits 6:3 and 31:28. Stepped over: no key is loaded. */
 static void set_kl(struct guest_state *gs)
 {
     gs->cr4 |= CR4_KL;

@@ -63,12 +63,14 @@ static void match_nothing(struct vcpu *v)
             SEEN(error, 3), SEEN(cr2, GUEST_BASE),                             \
             SEEN_AT(2),     GPR(RBX, GUEST_BASE),                              \
             GPR(R15, 0)}
-GUEST(exc_pf_match,
-      "lea r15, [rip + 3f]\n"
-      "mov ebx, 0x6010\n" AT(exc_pf_match,
-                             1) "mov rax, [rbx]\n"
-                                "3:\n" GOES_ON_AT_2 "mov ebx, 0x10000\n" AT(
-                                    exc_pf_match, 2) "mov [rbx], rax\n" HERE)
+GUEST(exc_pf_match, "lea r15, [rip + 3f]\n"
+                    "mov ebx, 0x6010\n"
+                    AT(exc_pf_match, 1) "mov rax, [rbx]\n"
+                    "3:\n"
+                    GOES_ON_AT_2
+                    "mov ebx, 0x10000\n"
+                    AT( exc_pf_match, 2) "mov [rbx], rax\n"
+                    HERE)
 SCENARIO(exc_pf_match, EXCEPTION, .item = VECTOR_PF, .vendor = VENDOR_VMX,
          .arm = {{EXIT_EXCEPTION, VECTOR_PF}}, .before = match_writes,
          .expect = {{EXIT_EXCEPTION, 2, PAGE_FAULT(3, GUEST_BASE)}},

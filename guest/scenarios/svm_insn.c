@@ -155,7 +155,7 @@ VMGEXIT(vmgexit_f2, "0xf2");
 /* ---- PUSHF and POPF: the intercept comes before any exception ----------- */
 
 GUEST(pushf, AT(pushf, 1) "pushfq\n"
-                          "pop rbx\n")
+             "pop rbx\n")
 SCENARIO(pushf, PUSHF, .vendor = VENDOR_SVM, .arm = {{EXIT_PUSHF}},
          .expect = {{EXIT_PUSHF, 1, .length = 1, QUIET}},
          .see = {SAME(RBX, RFLAGS)});
@@ -171,8 +171,9 @@ static void stack_again(struct vcpu *v)
 }
 
 GUEST(pushf_no_stack, "mov rbx, rsp\n"
-                      "mov esp, 0x6010\n" AT(pushf_no_stack, 1) "pushfq\n"
-                                                                "pop rbx\n")
+                      "mov esp, 0x6010\n"
+                      AT(pushf_no_stack, 1) "pushfq\n"
+                      "pop rbx\n")
 SCENARIO(pushf_no_stack, PUSHF, .vendor = VENDOR_SVM, .arm = {{EXIT_PUSHF}},
          .exited = stack_again, .expect = {{EXIT_PUSHF, 1, .length = 1, QUIET}},
          .see = {SAME(RBX, RFLAGS)});
@@ -195,9 +196,10 @@ GUEST(iret, "mov rbx, rsp\n"
             "push 0x243\n"
             "push 8\n" /* GUEST_CS */
             "lea rbx, [rip + 2f]\n"
-            "push rbx\n" AT(iret, 1) "iretq\n"
-                                     "ud2\n"
-                                     "2: mov ebx, 0\n")
+            "push rbx\n"
+            AT(iret, 1) "iretq\n"
+            "ud2\n"
+            "2: mov ebx, 0\n")
 SCENARIO(iret, IRET, .vendor = VENDOR_SVM, .arm = {{EXIT_IRET}},
          .expect = {{EXIT_IRET, 1, .length = 2, QUIET}},
          .see = {GPR(RBX, 0), CHANGED(RFLAGS, 0x41)});

@@ -51,8 +51,9 @@ PRIVILEGE_FIRST(rdpmc_cpl3, RDPMC, 0, "rdpmc\n");
  * armed; without one MWAIT waits for nothing. */
 GUEST(monitor, "lea rax, [rip + guest_flag]\n"
                "xor ecx, ecx\n"
-               "xor edx, edx\n" AT(monitor, 1) "monitor\n"
-                                               "xor eax, eax\n")
+               "xor edx, edx\n"
+               AT(monitor, 1) "monitor\n"
+               "xor eax, eax\n")
 SCENARIO(monitor, MONITOR, .arm = {{EXIT_MONITOR}},
          .expect = {{EXIT_MONITOR, 1, .length = 3}},
          .see = {GPR(RAX, 0), GPR(RCX, 0), GPR(RDX, 0)});
@@ -101,10 +102,11 @@ static void set_osxsave(struct guest_state *gs)
 GUEST(xsetbv, "xor ecx, ecx\n"
               "xgetbv\n"
               "mov ebx, eax\n"
-              "xor eax, eax\n" AT(xsetbv, 1) "xsetbv\n"
-                                             "xgetbv\n"
-                                             "sub ebx, eax\n"
-                                             "and eax, 1\n")
+              "xor eax, eax\n"
+              AT(xsetbv, 1) "xsetbv\n"
+              "xgetbv\n"
+              "sub ebx, eax\n"
+              "and eax, 1\n")
 SCENARIO(xsetbv, XSETBV, .arm = {{EXIT_XSETBV}}, .state = set_osxsave,
          .expect = {{EXIT_XSETBV, 1, .length = 3}},
          .see = {GPR(RCX, 0), GPR(RDX, 0), GPR(RBX, 0), GPR(RAX, 1)});
@@ -160,13 +162,13 @@ FAULTS_FIRST(rdtscp_ud, RDTSCP, 0, "rdtscp\n", VECTOR_UD, .vendor = VENDOR_VMX,
 
 /* INVPCID of everything (type 2). The operand is there to be decoded:
  * displacement, index * 4 (scale 2), base, DS, 64-bit addresses, and the type
- * in R9 (SDM Table 28-13, which leaves bits 6:2 and 14:11 undefined). */
+ * in R9 (SDM 28.2.5, which leaves bits 6:2 and 14:11 undefined). */
 GUEST(invpcid, "mov r9d, 2\n"
                "mov ebx, 0x100000\n"
                "mov ecx, 4\n"
                "mov qword ptr [rbx + 0x48], 0\n"
-               "mov qword ptr [rbx + 0x50], 0\n" AT(
-                   invpcid, 1) "invpcid r9, [rbx + rcx * 4 + 0x38]\n")
+               "mov qword ptr [rbx + 0x50], 0\n"
+               AT( invpcid, 1) "invpcid r9, [rbx + rcx * 4 + 0x38]\n")
 #define INVPCID_INFO                                                           \
     (2 | 2 << 7 | 3 << 15 | RCX << 18 | RBX << 23 | (u64)R9 << 28)
 #define INVPCID_SEE .see = {GPR(R9, 2), GPR(RBX, GUEST_PROBE), GPR(RCX, 4)}
@@ -186,7 +188,7 @@ FAULTS_FIRST(invpcid_ud, INVPCID, 0, "invpcid r9, [rbx]\n", VECTOR_UD,
              .vendor = VENDOR_VMX, .before = forbid_invpcid);
 
 /* RDRAND and RDSEED: VT-x alone. The destination and the operand size are in
- * the instruction information (SDM Table 28-15): RCX, 64 bits; R10, 32. */
+ * the instruction information (SDM 28.2.5): RCX, 64 bits; R10, 32. */
 #define REG_INFO(gpr, size) ((gpr) << 3 | (size) << 11)
 #define REG_INFO_BUT        (~(u64)REG_INFO(15, 3))
 GUEST(rdrand, AT(rdrand, 1) "rdrand rcx\n")

@@ -8,9 +8,9 @@
 #include "hv/handlers.h"
 
 /*
- * Instruction information: SDM Table 28-11 for SGDT, SIDT, LGDT and LIDT,
- * 28-12 for SLDT, STR, LLDT and LTR. Which is in bits 29:28. In 64-bit mode
- * the operand size (bit 11) of the first four is undefined.
+ * Instruction information: SDM 28.2.5, one table for SGDT, SIDT, LGDT and
+ * LIDT, one for SLDT, STR, LLDT and LTR. Which is in bits 29:28. In 64-bit
+ * mode the operand size (bit 11) of the first four is undefined.
  */
 #define WHICH(n)        ((u64)(n) << 28)
 #define ADDRESS_64      (2 << 7)

@@ -221,7 +221,7 @@ GUEST(rsm_ud, GOES_ON_AT_2 AT(rsm_ud, 1) ".byte 0x0f, 0xaa\n" HERE)
 SCENARIO(rsm_ud, EXCEPTION, .item = VECTOR_UD, .vendor = VENDOR_VMX,
          .negative = true, .see = {SAW(VECTOR_UD, 0, 1)});
 
-/* --- XSAVES and XRSTORS (SDM 25.6.20, 26.1.3): they exit for a component that
+/* --- XSAVES and XRSTORS (SDM 26.1.3): they exit for a component that
  * EDX:EAX, IA32_XSS and the bitmap all have. IA32_XSS is not switched: the
  * guest puts back what it found, 0. */
 #define XSS_CET 0x1800
@@ -237,7 +237,7 @@ static void enable_xsave(struct guest_state *gs)
     "xor edx, edx\n"                                                           \
     "wrmsr\n"
 #define XSS_SEEN GPR(RAX, 0), GPR(RCX, 0xda0), GPR(RDX, 0)
-/* SDM Table 28-13: 64-bit address, DS, base RSI, index RDI times four. */
+/* SDM 28.2.5: 64-bit address, DS, base RSI, index RDI times four. */
 #define XSAVE_INFO RAW_BUT(INSTRUCTION_INFO, 0x031d8102, 0xf000787c)
 
 #define XSTATE(id, KIND, insn)                                                 \

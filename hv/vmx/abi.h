@@ -180,7 +180,7 @@ enum vmcs_field {
  * register operand for reasons 23, 25 and 47. */
 #define INFO_REGISTER_OPERAND        BIT(10)
 #define INFO_TABLE_INSTRUCTION(info) ((info) >> 28 & 3)
-/* The same for INS and OUTS, Table 28-9: 0, 1, 2 for 16, 32, 64 bits, and the
+/* The same for INS and OUTS: 0, 1, 2 for 16, 32, 64 bits, and the
  * segment, counted as enum seg does. */
 #define INFO_IO_ADDRESS(info) ((info) >> 7 & 7)
 #define INFO_IO_SEGMENT(info) ((info) >> 15 & 7)

@@ -139,6 +139,24 @@ static void change(struct vcpu *v, const struct vmx_change *c)
     look(v);
 }
 
+/* Some CPUs drop the reserved bits of access rights at VMWRITE, and KVM does as
+ * they do: a VMCS never has them there. */
+static const char *unmade(struct vcpu *v, u32 n)
+{
+    const struct vmx_change *c = &vmx_rules[n].spoil;
+    u64 want;
+    bool kept;
+
+    if (c->index < INDEX_GUEST_ES_RIGHTS || c->index > INDEX_GUEST_TR_RIGHTS)
+        return NULL;
+    look(v);
+    want = vmx_changed(&state, c);
+    vmwrite(encodings[c->index], want);
+    kept = vmread(encodings[c->index]) == want;
+    vmwrite(encodings[c->index], state.f[c->index]);
+    return kept ? NULL : "VMWRITE drops the reserved bits of access rights";
+}
+
 static void prepare(struct vcpu *v, u32 n)
 {
     look(v);
@@ -188,6 +206,7 @@ const struct entry_checks vmx_checks = {
     .look = look,
     .refused = refused,
     .value = value,
+    .unmade = unmade,
     .prepare = prepare,
     .spoil = spoil,
     .mend = mend,

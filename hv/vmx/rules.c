@@ -47,6 +47,15 @@ static bool canonical(const struct vmx_state *s, u64 address)
     return top == 0 || top == -1;
 }
 
+/* RIP need not be canonical: of bits 63:N, where N is the width of linear
+ * addresses, bit N-1 is not one (SDM 27.3.1.4). */
+static bool high_alike(const struct vmx_state *s, u64 address)
+{
+    int64_t top = (int64_t)address >> s->linear_bits;
+
+    return top == 0 || top == -1;
+}
+
 /* Memory types 0, 1, 4, 5, 6, 7 (SDM 12.12.2). */
 static bool pat(u64 value)
 {
