@@ -153,11 +153,12 @@ static void begin(struct vcpu *v, struct run *run)
 /* A fault of the host's ends the scenario and no more. */
 static void attempt(struct vcpu *v, void (*guest)(void *v))
 {
-    const struct host_fault *f = host_last_fault();
+    const struct host_fault *f;
     char reason[sizeof(v->run->reason)];
 
     if (host_try(guest, v))
         return;
+    f = host_last_fault();
     ring_tick(v->ring, rdtsc());
     trace_host_fault(v->ring, f->vector, f->error, f->rip, f->cr2);
     format(reason, sizeof(reason), "host fault: vector %u at 0x%llx", f->vector,
