@@ -5,26 +5,12 @@
  */
 /* clang-format off */
 #include "guest/scenario.h"
+#include "guest/vmx_info.h"
 #include "hv/cpu.h"
 
-/* VM-exit instruction information, SDM Tables 28-12 to 28-14. */
-#define SCALE(power)    (power)
+/* Of a register operand (SDM Tables 28-12 to 28-14). */
 #define REG1(gpr)       ((u64)(gpr) << 3)
-#define ADDRESS_32      (1ull << 7)
-#define ADDRESS_64      (2ull << 7)
 #define REGISTER        BIT(10)
-#define SEGMENT(seg)    ((u64)(seg) << 15)
-#define INDEX(gpr)      ((u64)(gpr) << 18)
-#define NO_INDEX        BIT(22)
-#define BASE(gpr)       ((u64)(gpr) << 23)
-#define NO_BASE         BIT(27)
-#define REG2(gpr)       ((u64)(gpr) << 28)
-/* Undefined in each: of a memory operand, of an absent index with its scale,
- * of an absent base, of an absent second register, of a register operand. */
-#define UNDEF_MEMORY    0x787cull
-#define UNDEF_INDEX     (SCALE(3) | INDEX(15))
-#define UNDEF_BASE      BASE(15)
-#define UNDEF_REG2      REG2(15)
 #define UNDEF_REGISTER  (0xffff807ull & ~REGISTER & ~(0x3ull << 8) & ~BIT(7))
 #define UNDEF_ADDRESS   (7ull << 7)
 

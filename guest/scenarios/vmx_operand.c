@@ -4,25 +4,11 @@
  */
 /* clang-format off */
 #include "guest/fault.h"
+#include "guest/vmx_info.h"
 #include "hv/cpu.h"
 #include "hv/handlers.h"
 
-/* VM-exit instruction information, SDM Tables 28-11, 28-13 and 28-14; what a
- * form leaves undefined is in the masks. */
-#define SCALE(power)   (power)
-#define ADDRESS_16     0
-#define ADDRESS_32     (1ull << 7)
-#define ADDRESS_64     (2ull << 7)
-#define SEGMENT(seg)   ((u64)(seg) << 15)
-#define INDEX(gpr)     ((u64)(gpr) << 18)
-#define NO_INDEX       BIT(22)
-#define BASE(gpr)      ((u64)(gpr) << 23)
-#define NO_BASE        BIT(27)
-#define REG2(gpr)      ((u64)(gpr) << 28)
-#define UNDEF_MEMORY   0x787cull
-#define UNDEF_INDEX    (SCALE(3) | INDEX(15))
-#define UNDEF_REG2     REG2(15)
-
+/* What a form leaves undefined is in the masks. */
 #define OPERAND(displacement, info, but)                                       \
     .raw = {RAW(QUALIFICATION, displacement),                                  \
             RAW_BUT(INSTRUCTION_INFO, info, UNDEF_MEMORY | (but))}
