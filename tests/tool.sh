@@ -275,6 +275,10 @@ damage() {
         babeltrace2 "$SCRATCH/rest"
 }
 
+full_disk() {
+    "$@" >/dev/full
+}
+
 usage() {
     local command
     for command in print record verdict schema exits conformance bench; do
@@ -286,6 +290,8 @@ usage() {
     done
     wants "help" 0 "print a stream as it comes" "$TOLLGATE" --help
     wants "version" 0 "tollgate 0" "$TOLLGATE" --version
+    wants "what cannot be written is an error" 3 "cannot write to stdout" \
+        full_disk "$TOLLGATE" exits --markdown
     wants "no command" 2 "usage" "$TOLLGATE"
     wants "unknown command" 2 "unknown command 'frob'" "$TOLLGATE" frob
     wants "missing file" 2 "cannot open" "$TOLLGATE" print "$SCRATCH/none"

@@ -1,6 +1,7 @@
 /* The host tool: picks the subcommand. */
 #include "tools/tollgate.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void help(FILE *f)
     fputs(statuses, f);
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
 
@@ -61,4 +62,16 @@ int main(int argc, char **argv)
     else
         help(stderr);
     return STATUS_USAGE;
+}
+
+/* What was printed must have arrived: a page is made of it. */
+int main(int argc, char **argv)
+{
+    int status = run_command(argc, argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("cannot write to stdout: %s", strerror(errno));
+        return STATUS_ERROR;
+    }
+    return status;
 }
