@@ -52,7 +52,8 @@ INJECTED(inject_int, "int 0x53", 0x53, 0, 3,
          INJECT(SOFT_INT, 0x53, .length = 2));
 INJECTED(inject_int3, "int3", VECTOR_BP, 0, 3,
          INJECT(SOFT_EXCEPTION, VECTOR_BP, .length = 1));
-INJECTED(inject_into, ".byte 0xce", VECTOR_OF, 0, 3,
+/* AMD-V refuses #OF in 64-bit mode, where INTO is no instruction (APM 15.20). */
+INJECTED(inject_into, ".byte 0xce", VECTOR_OF, 0, 3, .vendor = VENDOR_VMX,
          INJECT(SOFT_EXCEPTION, VECTOR_OF, .length = 1));
 INJECTED(inject_int1, ".byte 0xf1", VECTOR_DB, 0, 3,
          INJECT(PRIVILEGED_SOFT, VECTOR_DB, .length = 1));
@@ -108,10 +109,11 @@ INJECTED(bad_gate_interrupt, "ud2", VECTOR_GP, IDT_ERROR(0x52) | EXT, 1,
 INJECTED(bad_gate_int, "int 0x53", VECTOR_GP, IDT_ERROR(0x53), 1,
          INJECT(SOFT_INT, 0x53, .length = 2), .state = idt_of_exceptions,
          .vendor = VENDOR_VMX);
-/* AMD-V: from behind INT n (hv/svm/ops.c), where the fault finds RIP, too. */
+/* AMD-V: from behind INT n (hv/svm/ops.c), where the fault finds RIP, too.
+ * Without nRIP save it would be an interrupt's delivery that faults. */
 INJECTED(bad_gate_int_behind, "int 0x53", VECTOR_GP, IDT_ERROR(0x53), 3,
          INJECT(SOFT_INT, 0x53, .length = 2), .state = idt_of_exceptions,
-         .vendor = VENDOR_SVM);
+         .vendor = VENDOR_SVM, .needs = {FEAT_SVM_NRIPS});
 INJECTED(double_fault, "nop", VECTOR_DF, 0, 1,
          INJECT(EXCEPTION, VECTOR_GP, .has_error = true), .state = idt_to_df);
 

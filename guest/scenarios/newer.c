@@ -149,34 +149,38 @@ SCENARIO_OF(rdmsrlist_beside, rdmsrlist, RDMSRLIST, .negative = true,
                     PROBE(128, 0)});
 
 /* URDMSR and UWRMSR: IA32_USER_MSR_CTL (1Ch) holds the address of the user's
- * own bitmap, which allows MSR 175h here, and the bit that enables them; then
+ * own bitmap, which allows the MSR here, and the bit that enables them; then
  * the host's bitmap counts. RBX (ModRM.reg) is the MSR's index, RAX the value
- * (ModRM.r/m). */
-#define USER_MSR(id, about, armed, prefix)                                     \
+ * (ModRM.r/m), which bits 6:3 of the information name. Whatever the user's
+ * bitmap, UWRMSR has two MSRs that it may write, among them
+ * IA32_UARCH_MISC_CTL (1B01h). */
+#define USER_MSR(id, about, armed, msr, at, prefix)                            \
     GUEST(id, "mov ebx, 0x100000\n"                                            \
-              "mov byte ptr [rbx + 0x175 / 8], 0xff\n"                         \
-              "mov byte ptr [rbx + 0x800 + 0x175 / 8], 0xff\n"                 \
+              "mov byte ptr [rbx + " at " + " #msr " / 8], 0xff\n"             \
               "mov ecx, 0x1c\n"                                                \
               "lea eax, [rbx + 1]\n"                                           \
               "xor edx, edx\n"                                                 \
               "wrmsr\n"                                                        \
-              "mov ebx, 0x175\n"                                               \
+              "xor eax, eax\n"                                                 \
+              "mov ebx, " #msr "\n"                                            \
               AT(id, 1) ".byte " prefix ", 0x0f, 0x38, 0xf8, 0xd8\n"           \
               "xor eax, eax\n"                                                 \
               "wrmsr\n")                                                       \
-    SCENARIO(id, about, .arm = {{armed, MSR_SYSENTER_ESP}},                    \
-             .vendor = VENDOR_VMX, .probe = ACCESS_R | ACCESS_W,               \
+    SCENARIO(id, about, .arm = {{armed, msr}}, .vendor = VENDOR_VMX,           \
+             .probe = ACCESS_R | ACCESS_W,                                     \
              .expect = {{EXIT_##about, 1, .length = 5,                         \
-                         .raw = {RAW(QUALIFICATION, MSR_SYSENTER_ESP)}}},      \
-             .see = {GPR(RAX, 0), GPR(RBX, MSR_SYSENTER_ESP), GPR(RCX, 0x1c),  \
+                         .raw = {RAW(QUALIFICATION, msr),                      \
+                                 RAW_BUT(INSTRUCTION_INFO, RAX << 3,           \
+                                         ~0x78ull)}}},                         \
+             .see = {GPR(RAX, 0), GPR(RBX, msr), GPR(RCX, 0x1c),               \
                      GPR(RDX, 0)});                                            \
     SCENARIO_OF(id##_beside, id, about, .negative = true,                      \
-                .arm = {{armed, MSR_SYSENTER_ESP + 1}}, .vendor = VENDOR_VMX,  \
+                .arm = {{armed, msr + 1}}, .vendor = VENDOR_VMX,               \
                 .probe = ACCESS_R | ACCESS_W,                                  \
-                .see = {GPR(RAX, 0), GPR(RBX, MSR_SYSENTER_ESP),               \
-                        GPR(RCX, 0x1c), GPR(RDX, 0)})
-USER_MSR(urdmsr, URDMSR, EXIT_MSR_READ, "0xf2");
-USER_MSR(uwrmsr, UWRMSR, EXIT_MSR_WRITE, "0xf3");
+                .see = {GPR(RAX, 0), GPR(RBX, msr), GPR(RCX, 0x1c),            \
+                        GPR(RDX, 0)})
+USER_MSR(urdmsr, URDMSR, EXIT_MSR_READ, 0x175, "0", "0xf2");
+USER_MSR(uwrmsr, UWRMSR, EXIT_MSR_WRITE, 0x1b01, "0x800", "0xf3");
 
 /* The immediate forms, in VEX map 7: the MSR is the qualification, the
  * register (RBX) in bits 6:3 of the information. */
@@ -236,6 +240,7 @@ GUEST(invlpgb, "mov eax, 0x100001\n"
                "xor edx, edx\n"
                AT(invlpgb, 1) ".byte 0x0f, 0x01, 0xfe\n")
 SCENARIO(invlpgb, INVLPGB, .arm = {{EXIT_INVLPGB}}, .vendor = VENDOR_SVM,
+         .needs = {FEAT_SVM_TLBI_CTL},
          .expect = {{EXIT_INVLPGB, 1, .length = 3}},
          .see = {GPR(RAX, GUEST_PROBE + 1), GPR(RCX, 0), GPR(RDX, 0)});
 GUEST(invlpgb_illegal, "mov eax, 0x100005\n"
@@ -243,11 +248,14 @@ GUEST(invlpgb_illegal, "mov eax, 0x100005\n"
                        "mov edx, 5\n"
                        AT(invlpgb_illegal, 1) ".byte 0x0f, 0x01, 0xfe\n")
 SCENARIO(invlpgb_illegal, INVLPGB_ILLEGAL, .arm = {{EXIT_INVLPGB_ILLEGAL}},
-         .vendor = VENDOR_SVM,
+         .vendor = VENDOR_SVM, .needs = {FEAT_SVM_TLBI_CTL},
          .expect = {{EXIT_INVLPGB_ILLEGAL, 1, .length = 3}},
          .see = {GPR(RAX, GUEST_PROBE + 5), GPR(RCX, 0), GPR(RDX, 5)});
 GUEST(tlbsync, AT(tlbsync, 1) ".byte 0x0f, 0x01, 0xff\n")
 SCENARIO(tlbsync, TLBSYNC, .arm = {{EXIT_TLBSYNC}}, .vendor = VENDOR_SVM,
+         .needs = {FEAT_SVM_TLBI_CTL},
          .expect = {{EXIT_TLBSYNC, 1, .length = 3}});
-NOT_GIVEN(invlpgb_off, INVLPGB, "0x0f, 0x01, 0xfe", .vendor = VENDOR_SVM);
-NOT_GIVEN(tlbsync_off, TLBSYNC, "0x0f, 0x01, 0xff", .vendor = VENDOR_SVM);
+NOT_GIVEN(invlpgb_off, INVLPGB, "0x0f, 0x01, 0xfe", .vendor = VENDOR_SVM,
+          .needs = {FEAT_SVM_TLBI_CTL});
+NOT_GIVEN(tlbsync_off, TLBSYNC, "0x0f, 0x01, 0xff", .vendor = VENDOR_SVM,
+          .needs = {FEAT_SVM_TLBI_CTL});

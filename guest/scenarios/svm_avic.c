@@ -17,20 +17,25 @@
 #define ID_RUNNING BIT(62)
 #define ID_VALID   BIT(63)
 
-/* Guest APIC 0 is this vCPU and runs; 1 is one that does not. */
+#define SPURIOUS (0xf0 / 8) /* bit 8: the APIC is on */
+
+/* Guest APIC 0 is this vCPU and runs; 1 is one that does not, with a page of
+ * its own: there the CPU leaves the interrupt of an IPI that it cannot send. */
 static void avic(struct vcpu *v)
 {
-    static u64 *physical, *logical;
+    static u64 *physical, *logical, *other;
     u64 backing = guest_probe_page();
 
     if (!physical) {
         physical = pages_alloc(1);
         logical = pages_alloc(1);
+        other = pages_alloc(1);
     }
     for (u32 n = 0; n < PAGE_SIZE / sizeof(u64); n++)
-        ((u64 *)backing)[n] = 0;
+        ((u64 *)backing)[n] = other[n] = 0;
+    ((u64 *)backing)[SPURIOUS] = other[SPURIOUS] = 0x1ff;
     physical[0] = ID_VALID | ID_RUNNING | backing | apic_id();
-    physical[1] = ID_VALID | backing;
+    physical[1] = ID_VALID | phys(other);
     v->ops->set_word(v, RAW_AVIC_BAR, GUEST_PROBE);
     v->ops->set_word(v, RAW_AVIC_BACKING, backing);
     v->ops->set_word(v, RAW_AVIC_LOGICAL, phys(logical));

@@ -264,10 +264,23 @@ SCENARIO(pml_aligned, PML_FULL, WITH_PML, .exited = leave_none,
                  PROBE(3, GUEST_PROBE + 0x18), CELL(&pml[511], GUEST_PROBE),
                  WORD(PML_INDEX, 510)});
 
-/* A full log holds up the write that would be logged, and no other access. */
+/* A full log holds up the access that has to set an accessed or a dirty flag
+ * (SDM 29.3.6): the first read of the page, too, though that is not logged; */
+GUEST(pml_accessed, "mov ebx, 0x100000\n"
+                    "push rbx\n"
+                    "pop rax\n" AT(pml_accessed, 1) "vmxoff\n"
+                    AT(pml_accessed, 2) "mov rax, [rbx + 8]\n")
+SCENARIO(pml_accessed, PML_FULL, WITH_PML, .exited = leave_none,
+         .expect = {{EXIT_VMXOFF, 1, .length = 3}, PML_EXIT(2)},
+         .see = {GPR(RBX, GUEST_PROBE), GPR(RAX, PROBE_VALUE + 1),
+                 ENTRY(1, BIT(8), AD), CELL(&pml[511], 0),
+                 WORD(PML_INDEX, 511)});
+
+/* and no other: this page was read before. */
 GUEST(pml_read, "mov ebx, 0x100000\n"
                 "push rbx\n"
-                "pop rax\n" AT(pml_read, 1) "vmxoff\n"
+                "pop rax\n"
+                "mov rax, [rbx + 8]\n" AT(pml_read, 1) "vmxoff\n"
                 "mov rax, [rbx + 8]\n" AT(pml_read, 2) "mov [rbx], rbx\n")
 SCENARIO(pml_read, PML_FULL, WITH_PML, .exited = leave_none,
          .expect = {{EXIT_VMXOFF, 1, .length = 3}, PML_EXIT(2)},

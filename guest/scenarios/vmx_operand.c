@@ -99,7 +99,7 @@ TABLE_SIZES(sidt_sizes, SIDT, 1, "0x0e");
 TABLE_SIZES(lgdt_sizes, LGDT, 2, "0x16");
 TABLE_SIZES(lidt_sizes, LIDT, 3, "0x1e");
 
-/* --- RDRAND and RDSEED of each size (SDM Table 28-15). */
+/* --- RDRAND and RDSEED of each size (SDM 28.2.5). */
 #define REG_INFO(gpr, size) ((gpr) << 3 | (size) << 11)
 #define REG_INFO_BUT        (~(u64)REG_INFO(15, 3))
 #define RANDOM(about, n, bytes, gpr, size)                                     \

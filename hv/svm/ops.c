@@ -122,7 +122,9 @@ static void svm_reset(struct vcpu *v, const struct guest_state *gs)
 
 /* INT n, INT1, INT3 and INTO return behind the instruction. Hardware that
  * saves nRIP takes it from there (15.20); for older one RIP itself must have
- * moved, and with both equal either kind pushes the same. */
+ * moved, and with both equal either kind pushes the same. Older one cannot
+ * inject INT n properly, either, and the VMM has to emulate it: an interrupt
+ * of that vector differs by the DPL of the gate, which all here allow. */
 static void svm_inject(struct vcpu *v, const struct event *e)
 {
     union vmcb *b = svm_vmcb(v);
@@ -133,6 +135,8 @@ static void svm_inject(struct vcpu *v, const struct event *e)
 
         if (type != EVENT_SOFT_INT)
             type = EVENT_EXCEPTION;
+        else if (!(v->vendor[SLOT_CAPS] & SVM_HAS_NRIPS))
+            type = EVENT_INTR;
         b->rip = behind;
         b->nrip = behind;
     }

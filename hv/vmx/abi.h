@@ -2,8 +2,7 @@
  * VT-x as the manual defines it: control bits, field layouts, structures in
  * memory. Hardware ABI only, nothing of ours. MSRs are in hv/msr.h.
  *
- * Intel SDM volume 3. Section numbers are those of the editions in which
- * chapter 25 is "Virtual Machine Control Structures"; the titles stay.
+ * Intel SDM volume 3, in the edition that docs/architecture.md names.
  */
 #ifndef HV_VMX_ABI_H
 #define HV_VMX_ABI_H
