@@ -41,6 +41,7 @@ struct config {
     u32 seed;            /* of ORDER_RANDOM: the same seed, the same order */
     u32 watchdog_ms;     /* a guest that runs longer is ended: timeout */
     char scenarios[256]; /* comma-separated names; empty: all but demo ones */
+    char fatal[64];      /* those that this machine would not survive */
     char error[128];     /* first bad line, "line N: ..."; empty: none */
 };
 

@@ -3,6 +3,8 @@
  *
  *   mode         conformance | bench | preflight
  *   scenarios    comma-separated names; none: all but the demonstrations
+ *   fatal        names of those that this machine does not survive: they fail
+ *                without being run, unless the key scenarios names them
  *   trace        comma-separated event classes, or all
  *   transport    com1 | e9
  *   shutdown     reset | isa-debug-exit | bochs
@@ -156,21 +158,36 @@ static const char *set_trace(struct config *c, struct slice value)
     return NULL;
 }
 
-static const char *set_scenarios(struct config *c, struct slice value)
+/* Without its blanks; false, and none: it does not fit. */
+static bool set_names(char *names, size_t size, struct slice value)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < value.size; i++) {
         if (is_blank(value.start[i]))
             continue;
-        if (n + 1 == sizeof(c->scenarios)) {
-            c->scenarios[0] = 0;
-            return "at most 255 characters";
+        if (n + 1 == size) {
+            names[0] = 0;
+            return false;
         }
-        c->scenarios[n++] = value.start[i];
+        names[n++] = value.start[i];
     }
-    c->scenarios[n] = 0;
-    return NULL;
+    names[n] = 0;
+    return true;
+}
+
+static const char *set_scenarios(struct config *c, struct slice value)
+{
+    return set_names(c->scenarios, sizeof(c->scenarios), value)
+               ? NULL
+               : "at most 255 characters";
+}
+
+static const char *set_fatal(struct config *c, struct slice value)
+{
+    return set_names(c->fatal, sizeof(c->fatal), value)
+               ? NULL
+               : "at most 63 characters";
 }
 
 /* A decimal number up to max, the whole of the value. */
@@ -221,7 +238,7 @@ static const struct key {
     {"mode", set_mode},         {"scenarios", set_scenarios},
     {"trace", set_trace},       {"transport", set_transport},
     {"shutdown", set_shutdown}, {"watchdog_ms", set_watchdog},
-    {"order", set_order},
+    {"order", set_order},       {"fatal", set_fatal},
 };
 
 static const char *set(struct config *c, struct slice key, struct slice value)
@@ -229,7 +246,7 @@ static const char *set(struct config *c, struct slice key, struct slice value)
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
         if (equal(key, keys[i].name))
             return keys[i].set(c, value);
-    return "mode, scenarios, trace, transport, shutdown, order or "
+    return "mode, scenarios, fatal, trace, transport, shutdown, order or "
            "watchdog_ms as key";
 }
 

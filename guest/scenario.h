@@ -214,6 +214,8 @@ struct scenario {
     u16 rule;             /* 1 + the rule of VM entry that it breaks, 0: none */
     u16 use[MAX_NEEDS];   /* needed as well, and switched on */
     const char *(*lacks)(struct vcpu *v); /* or what the machine lacks; NULL */
+    const char *(*fatal)(struct vcpu *v); /* why it would not survive this: it
+                                           * fails, unless it is named */
     struct arm arm[MAX_ARM];
     struct arm disarm[MAX_ARM]; /* after that */
     struct word_set set[MAX_SET];

@@ -134,6 +134,33 @@ static bool skipped(struct vcpu *v, const struct caps *caps)
     return true;
 }
 
+/* Is name one of the comma-separated list? */
+static bool listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (; *list; list++) {
+        if (!strncmp(list, name, length) &&
+            (list[length] == ',' || !list[length]))
+            return true;
+        while (*list && *list != ',')
+            list++;
+        if (!*list)
+            break;
+    }
+    return false;
+}
+
+/* Does this machine die of it, and why? */
+static const char *fatal(struct vcpu *v, const struct config *config)
+{
+    const struct scenario *s = v->run->scenario;
+
+    if (listed(config->fatal, s->name))
+        return "not run: fatal in tollgate.cfg, for this machine dies of it";
+    return s->fatal ? s->fatal(v) : NULL;
+}
+
 static void begin(struct vcpu *v, struct run *run)
 {
     const struct scenario *s = run->scenario;
@@ -182,26 +209,39 @@ static enum verdict end(struct vcpu *v)
     return run->verdict;
 }
 
+/* Who names a fatal scenario wants to see what becomes of the machine: what is
+ * not out by then is lost with it. */
 static enum verdict run_scenario(struct vcpu *v, const struct caps *caps,
+                                 const struct config *config,
                                  const struct scenario *s)
 {
     struct run run = {.scenario = s, .caps = caps};
+    const char *why;
 
     begin(v, &run);
-    if (!skipped(v, caps))
-        attempt(v, run_judged);
+    if (!skipped(v, caps)) {
+        why = fatal(v, config);
+        if (why && !*config->scenarios) {
+            judge(&run, VERDICT_FAIL, why);
+        } else {
+            if (why)
+                dumper_drain();
+            attempt(v, run_judged);
+        }
+    }
     return end(v);
 }
 
 /* The same guest, but nobody looks on: its exits take the short way
  * (hv/crossing.h), and the time stamps of their events tell what they cost. */
 static enum verdict measure_scenario(struct vcpu *v, const struct caps *caps,
+                                     const struct config *config,
                                      const struct scenario *s)
 {
     struct run run = {.scenario = s, .caps = caps};
 
     begin(v, &run);
-    if (s->final || s->negative || s->rule || s->last) {
+    if (s->final || s->negative || s->rule || s->last || fatal(v, config)) {
         judge(&run, VERDICT_SKIP, "no round trip to measure");
     } else if (!skipped(v, caps)) {
         /* Some end by the watchdog when nobody has a hand in their exits. */
@@ -211,23 +251,6 @@ static enum verdict measure_scenario(struct vcpu *v, const struct caps *caps,
         judge(&run, VERDICT_SKIP, "measured, not judged");
     }
     return end(v);
-}
-
-/* Is name one of the comma-separated list? */
-static bool listed(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (; *list; list++) {
-        if (!strncmp(list, name, length) &&
-            (list[length] == ',' || !list[length]))
-            return true;
-        while (*list && *list != ',')
-            list++;
-        if (!*list)
-            break;
-    }
-    return false;
 }
 
 static const struct scenario *find(const char *name, size_t length)
@@ -240,10 +263,10 @@ static const struct scenario *find(const char *name, size_t length)
 }
 
 /* A name that no scenario has is the caller's mistake: an error, by name. */
-static enum verdict check_names(struct vcpu *v, const char *list)
+static enum verdict check_names(struct vcpu *v, const char *list,
+                                enum verdict worst)
 {
     const char *reason = "no scenario is called so";
-    enum verdict worst = VERDICT_PASS;
     char name[32];
 
     while (*list) {
@@ -330,11 +353,13 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
     static const struct scenario *list[MAX_SCENARIOS];
     bool bench = config->mode == MODE_BENCH;
     enum verdict (*run)(struct vcpu * v, const struct caps *caps,
-                        const struct scenario *s) =
+                        const struct config *config, const struct scenario *s) =
         bench ? measure_scenario : run_scenario;
-    enum verdict worst = check_names(v, config->scenarios);
+    enum verdict worst = VERDICT_PASS;
     u32 count = 0;
 
+    worst = check_names(v, config->scenarios, worst);
+    worst = check_names(v, config->fatal, worst);
     for (const struct scenario *const *s = scenarios_start; s < scenarios_end;
          s++)
         if (selected(v, config, *s) && count < MAX_SCENARIOS)
@@ -343,7 +368,7 @@ enum verdict scenarios_run(struct vcpu *v, const struct caps *caps,
     put_last(list, count, LAST); /* whatever the order is */
     put_last(list, count, LAST_OF_ALL);
     for (u32 n = 0; n < count; n++) {
-        enum verdict verdict = run(v, caps, list[n]);
+        enum verdict verdict = run(v, caps, config, list[n]);
 
         if (verdict > worst)
             worst = verdict;

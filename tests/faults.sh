@@ -44,6 +44,36 @@ in_the_guest() {
         "offers neither VT-x" run no-svm --cpu qemu64,-svm
 }
 
+# Scenarios that a whole run leaves out, since the machine does not survive
+# them: the day it does, tests/expected has to say so.
+of_which_it_dies() {
+    wants "INIT resets TCG's CPU: the machine begins anew" 0 "begun anew" \
+        restarts --scenarios init
+    wants "a fetch from the APIC-access page kills Bochs" 3 \
+        "the emulator died" run apic-fetch --platform bochs-vmx \
+        --scenarios apic_fetch
+    wants "... in the midst of the scenario" 3 \
+        "last event: hvm:scenario_begin apic_fetch" again apic-fetch
+    wants "a name that no scenario has is not fatal" 3 "no_such_scenario" \
+        run bad-fatal --scenarios cpuid --set fatal=no_such_scenario
+}
+
+# restarts OPTION...: does the scenario's machine come up once more? Ends it.
+restarts() {
+    local dir=build/run/faults/restarts runner booted=0
+    rm -rf "$dir"
+    ./run-qemu.sh --out "$dir" --quiet --no-expect "$@" &
+    runner=$!
+    while [ "${booted:-0}" -lt 2 ] && kill -0 "$runner" 2>/dev/null; do
+        sleep 0.2
+        booted=$(grep -ac 'Tollgate: image at' "$dir/serial.raw" 2>/dev/null ||
+            true)
+    done
+    kill "$runner" 2>/dev/null || true
+    wait "$runner" || true
+    [ "${booted:-0}" -ge 2 ] && echo "begun anew"
+}
+
 # Answers of a preflight: each is one line, and no scenario has run.
 before_flight() {
     local svm="ready: SVM on AMD EPYC Processor, a first VM entry works; "
@@ -119,6 +149,7 @@ around_it() {
 around_it
 in_the_configuration
 in_the_guest
+of_which_it_dies
 before_flight
 on_the_line
 finish

@@ -22,24 +22,23 @@ static bool runs_under(u32 signature)
 #define TCGT 0x54474354u
 
 /* AMD-V: after its exit INIT is pending. At STGI it comes to the host as #SX,
- * if it can be redirected; else it would reset the CPU (APM 15.13.4, 15.28). */
-static const char *redirects_init(struct vcpu *v)
+ * when VM_CR.R_INIT is set; else it resets the CPU (APM 15.13.4, 15.28). */
+static const char *ignores_r_init(struct vcpu *v)
 {
     (void)v;
     /* KVM keeps the bit and does nothing with it (arch/x86/kvm/svm/svm.c,
      * svm_set_vm_cr): the machine would begin anew. */
     if (runs_under(KVMK))
-        return "VM_CR.R_INIT (MSR C0010114h[1]): not under KVM, an INIT "
-               "resets this CPU";
+        return "not run: KVM redirects no INIT, whatever VM_CR.R_INIT says";
     wrmsr(MSR_VM_CR, rdmsr(MSR_VM_CR) | VM_CR_R_INIT);
     return rdmsr(MSR_VM_CR) & VM_CR_R_INIT
                ? NULL
-               : "VM_CR.R_INIT (MSR C0010114h[1]): an INIT resets this CPU";
+               : "not run: VM_CR.R_INIT (MSR C0010114h[1]) does not stay set";
 }
 
 GUEST(init_redirected, SEND(0x4500) AWAIT_HOST(init_redirected))
 SCENARIO(init_redirected, INIT, .vendor = VENDOR_SVM, .last = LAST,
-         .lacks = redirects_init, .before = guest_map_apic,
+         .fatal = ignores_r_init, .before = guest_map_apic,
          .arm = {{EXIT_INIT}},
          .expect = {{EXIT_INIT, 1, .until = 2,
                      .raw = {RAW(EXITINFO1, 0), RAW(EXITINFO2, 0),
@@ -56,7 +55,7 @@ GUEST(init_sx, GOES_ON_AT_2 SEND(0x4500)
     .see = {SENT(0x4500), SEEN(count, 1), SEEN(vector, VECTOR_SX),             \
             SEEN(error, 1), GPR(R15, 0)}
 SCENARIO(init_sx, EXCEPTION, .item = VECTOR_SX, .vendor = VENDOR_SVM,
-         .last = LAST, .lacks = redirects_init, .before = guest_map_apic,
+         .last = LAST, .fatal = ignores_r_init, .before = guest_map_apic,
          .arm = {{EXIT_EXCEPTION, VECTOR_SX}},
          .expect = {{EXIT_EXCEPTION, 1, .until = 2, .item = VECTOR_SX,
                      .has_info = true,
@@ -66,15 +65,14 @@ SCENARIO(init_sx, EXCEPTION, .item = VECTOR_SX, .vendor = VENDOR_SVM,
          SAW_SX);
 SCENARIO_OF(init_sx_off, init_sx, EXCEPTION, .item = VECTOR_SX,
             .vendor = VENDOR_SVM, .negative = true, .last = LAST,
-            .lacks = redirects_init, .before = guest_map_apic, SAW_SX);
+            .fatal = ignores_r_init, .before = guest_map_apic, SAW_SX);
 
 /* TCG exits as it should, but then resets the CPU at once, whatever GIF is
  * (accel/tcg/cpu-exec.c, cpu_handle_interrupt): nobody is left to tell. */
-static const char *holds_init(struct vcpu *v)
+static const char *resets_at_once(struct vcpu *v)
 {
     return v->ops->vendor == VENDOR_SVM && runs_under(TCGT)
-               ? "GIF = 0 holds no INIT in TCG (APM 15.17): it exits, and then "
-                 "resets the host"
+               ? "not run: TCG resets the CPU after the exit, though GIF is 0"
                : NULL;
 }
 
@@ -83,7 +81,7 @@ static const char *holds_init(struct vcpu *v)
  * run. Last of all, therefore. */
 GUEST(init, SEND(0x4500) AWAIT_HOST(init))
 SCENARIO(init, INIT, .last = LAST_OF_ALL, .final = true,
-         .lacks = holds_init, .before = guest_map_apic, .arm = {{EXIT_INIT}},
+         .fatal = resets_at_once, .before = guest_map_apic, .arm = {{EXIT_INIT}},
          .expect = {{EXIT_INIT, 1, .until = 2, .vendor = VENDOR_VMX,
                      .raw = {RAW(QUALIFICATION, 0), NO_INTERRUPTION,
                              RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}},

@@ -49,12 +49,10 @@ SCENARIO(apic_write, APIC_ACCESS, APIC_PAGE, .arm = {{EXIT_APIC_ACCESS}},
          .see = {GPR(RBX, GUEST_PROBE),
                  PROBE(6, (PROBE_VALUE & ~0xffffffffull) | GUEST_PROBE)});
 
-/* The byte there is RET (PROBE_CODE). Only when it is named: Bochs 2.7 has no
- * exit here, it panics (cpu/cpu.cc, prefetch: "getHostMemAddr vetoed direct
- * read") and dies. */
+/* The byte there is RET (PROBE_CODE). */
 GUEST(apic_fetch, "mov ebx, 0x100f00\n"
                   "call rbx\n")
-SCENARIO(apic_fetch, APIC_ACCESS, APIC_PAGE, .demo = true,
+SCENARIO(apic_fetch, APIC_ACCESS, APIC_PAGE,
          .arm = {{EXIT_APIC_ACCESS}},
          .expect = {{EXIT_APIC_ACCESS, .rip = GUEST_PROBE + PROBE_CODE,
                      .raw = {RAW(QUALIFICATION, FETCH | PROBE_CODE)}}},

@@ -88,7 +88,7 @@ static void bad_lines(void **state)
     refuses(
         "colour = red",
         "tollgate.cfg line 1: \"colour = red\": allowed is mode, scenarios, "
-        "trace, transport, shutdown, order or watchdog_ms as key");
+        "fatal, trace, transport, shutdown, order or watchdog_ms as key");
     refuses("trace = exit,,run",
             "tollgate.cfg line 1: \"trace = exit,,run\": allowed is a list of "
             "exit, detail, raw, run, or all");
@@ -146,6 +146,12 @@ static void long_values(void **state)
     c = parsed(text);
     assert_non_null(strstr(c.error, "at most 255 characters"));
     assert_int_equal(strlen(c.scenarios), 0);
+    c = parsed("fatal = init, apic_fetch");
+    assert_string_equal(c.fatal, "init,apic_fetch");
+    memcpy(text, "fatal = ", 8);
+    memset(text + 8, 'x', 64);
+    text[72] = 0;
+    assert_non_null(strstr(parsed(text).error, "at most 63 characters"));
 }
 
 int main(void)
