@@ -409,7 +409,7 @@ show() {
     if [ -n "$QUIET" ]; then
         cat >"$OUT/serial.raw"
     else
-        tee -p "$OUT/serial.raw" | "$TOLLGATE" print - || true
+        tee -p "$OUT/serial.raw" | "$TOLLGATE" print --partial - || true
     fi
 }
 
@@ -458,8 +458,8 @@ last_line() {
 report() {
     local args=(--platform "$PLATFORM" --json "$OUT/verdict.json"
         --tap "$OUT/verdict.tap" --junit "$OUT/verdict.xml") verdict=0 words
-    "$TOLLGATE" record -o "$OUT/trace" --console "$OUT/console.log" \
-        "$OUT/serial.raw" || true
+    "$TOLLGATE" record --partial -o "$OUT/trace" \
+        --console "$OUT/console.log" "$OUT/serial.raw" || true
     [ -z "$EXPECT" ] || args+=(--expect "$EXPECT")
     "$TOLLGATE" verdict "${args[@]}" "$OUT/serial.raw" || verdict=$?
     case $STATUS in

@@ -116,7 +116,7 @@ on_the_line() {
     flip "$SCRATCH/flipped" $((size / 2))
     wants "a flipped bit is an error, with its position" 3 "offset" \
         "$TOLLGATE" verdict "$SCRATCH/flipped"
-    wants "the rest of a damaged stream is still read" 0 "run_end" \
+    wants "the rest of a damaged stream is still read" 3 "run_end" \
         "$TOLLGATE" print "$SCRATCH/flipped"
 }
 

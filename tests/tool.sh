@@ -23,6 +23,11 @@ print_stdin() {
     "$TOLLGATE" print <"$1"
 }
 
+# What is left to be said beside the events.
+print_nothing() {
+    "$TOLLGATE" print "$@" >/dev/null
+}
+
 record_and_read() {
     "$TOLLGATE" record -o "$1" "$2" && babeltrace2 "$1"
 }
@@ -49,6 +54,21 @@ printing() {
         "$TOLLGATE" print --crossings "$good"
     wants "--crossings needs class raw" 3 "the trace mask left out class raw" \
         "$TOLLGATE" print --crossings "$(stream noraw)"
+    wants "a run without an end is printed as far as it goes" 3 \
+        "| last words" "$TOLLGATE" print "$(stream noend)"
+    wants "... and that its end is missing is said" 3 \
+        "the stream ends before the run does" \
+        "$TOLLGATE" print "$(stream noend)"
+    wants "... which --partial does without" 0 "" print_nothing --partial \
+        "$(stream noend)"
+    echo hello >"$SCRATCH/hello"
+    wants "a stream without a frame is printed" 3 "| hello" \
+        "$TOLLGATE" print "$SCRATCH/hello"
+    wants "... and that nothing is Tollgate's is said" 3 \
+        "nothing of Tollgate in the stream: give the serial.raw of a run" \
+        "$TOLLGATE" print "$SCRATCH/hello"
+    wants "... of an empty one, too" 3 "nothing of Tollgate in the stream" \
+        "$TOLLGATE" print /dev/null
     wants "discarded events are said" 0 "discarded because the ring was full" \
         "$TOLLGATE" print "$(stream discard)"
     if "$TOLLGATE" print --no-text "$good" | grep -q '^|'; then
@@ -105,6 +125,15 @@ recording() {
         "$TOLLGATE" record -o "$dir" "$(stream twice)"
     wants "a run of its own is recorded" 0 "scenario = \"two\"" \
         babeltrace2 "$dir"
+    wants "record says that the end is missing" 3 \
+        "the stream ends before the run does" \
+        "$TOLLGATE" record -o "$dir" "$(stream noend)"
+    wants "... and has recorded what is there" 0 'scenario = "three"' \
+        babeltrace2 "$dir"
+    wants "... without a word when --partial is given" 0 "" \
+        "$TOLLGATE" record --partial -o "$dir" "$(stream noend)"
+    wants "record of nothing is an error" 3 "nothing of Tollgate" \
+        "$TOLLGATE" record -o "$SCRATCH/empty" /dev/null
     wants "record needs -o" 2 "Give -o DIR" "$TOLLGATE" record "$good"
     wants "a discard is told by babeltrace2" 0 "Tracer discarded" \
         record_and_read "$SCRATCH/lossy" "$(stream discard)"
@@ -261,7 +290,7 @@ damage() {
     wants "... and what is lost is counted" 3 \
         "1 frames arrived damaged, 1 are missing" \
         "$TOLLGATE" verdict "$flipped"
-    wants "the rest is printed all the same" 0 "3 scenarios run" \
+    wants "the rest is printed all the same" 3 "3 scenarios run" \
         "$TOLLGATE" print "$flipped"
     wants "the rest is recorded all the same" 3 "what is intact is in" \
         "$TOLLGATE" record -o "$SCRATCH/rest" "$flipped"

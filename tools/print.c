@@ -18,19 +18,25 @@ static const char help[] =
     "  --crossings   only the exits, for comparison with an emulator's log:\n"
     "                exit CODE RIP INFO1 INFO2, in hexadecimal\n"
     "  --no-text     without the console text\n"
-    "  --help        this text\n";
+    "  --partial     a stream without a run, or a run without an end, is no\n"
+    "                error\n"
+    "  --help        this text\n"
+    "\n"
+    "Exit status: 0 a whole run is printed; 2 wrong use; 3 what there is is\n"
+    "printed, but something is missing or damaged.\n";
 
-enum { OPT_RAW = 256, OPT_CROSSINGS, OPT_NO_TEXT };
+enum { OPT_RAW = 256, OPT_CROSSINGS, OPT_NO_TEXT, OPT_PARTIAL };
 static const struct option options[] = {
     {"raw", no_argument, NULL, OPT_RAW},
     {"crossings", no_argument, NULL, OPT_CROSSINGS},
     {"no-text", no_argument, NULL, OPT_NO_TEXT},
+    {"partial", no_argument, NULL, OPT_PARTIAL},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 struct printer {
-    bool raw, crossings, text, color;
+    bool raw, crossings, text, color, partial;
     u64 last;       /* time of the event before, 0: none yet in this run */
     bool exit_open; /* --crossings: a vmexit waits for its exit_raw */
     u32 code;
@@ -116,10 +122,26 @@ static const struct reader_ops ops = {
     .event = on_event,
 };
 
+static int print(struct printer *p, const char *source)
+{
+    struct reading reading;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!read_stream(source, &ops, p, &reading))
+        return STATUS_USAGE;
+    print_crossing(p, NULL);
+    if (p->bare)
+        complain("%llu exits have no exit_raw event: the trace mask left out "
+                 "class raw",
+                 (unsigned long long)p->bare);
+    if (!p->partial && !reading_whole(&reading))
+        return STATUS_ERROR;
+    return reading.damaged || p->bare ? STATUS_ERROR : STATUS_OK;
+}
+
 int cmd_print(int argc, char **argv)
 {
     struct printer p = {.text = true, .color = isatty(STDOUT_FILENO)};
-    struct reading reading;
     const char *source;
 
     for (int o; (o = next_option(argc, argv, options, help)) != -1;) {
@@ -129,21 +151,13 @@ int cmd_print(int argc, char **argv)
             p.crossings = true;
         else if (o == OPT_NO_TEXT)
             p.text = false;
+        else if (o == OPT_PARTIAL)
+            p.partial = true;
         else
             return o == 'h' ? STATUS_OK : STATUS_USAGE;
     }
     if (!only_operand(argc, argv, &source))
         return STATUS_USAGE;
     p.text = p.text && !p.crossings;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!read_stream(source, &ops, &p, &reading))
-        return STATUS_USAGE;
-    print_crossing(&p, NULL);
-    if (p.bare)
-        complain("%llu exits have no exit_raw event: the trace mask left out "
-                 "class raw",
-                 (unsigned long long)p.bare);
-    /* Printing does what it can; a comparison needs every exit. */
-    return p.crossings && (reading.damaged || p.bare) ? STATUS_ERROR
-                                                      : STATUS_OK;
+    return print(&p, source);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/tollgate.h"
+#include "trace/trace.h"
 
 #define CPUS_MAX 256
 
@@ -14,7 +15,6 @@ struct reader {
     struct reading *reading;
     u64 discarded[CPUS_MAX]; /* running totals, as the last packets had them */
     u64 bad_packets;
-    bool other_version;
 };
 
 /* Complains about the first packet of another version only: all are. */
@@ -25,8 +25,7 @@ static void bad_packet(struct reader *r, const struct item *item,
         r->bad_packets++;
         complain("packet at offset %llu, its byte %u: %s",
                  (unsigned long long)item->position, d->error_at, d->error);
-    } else if (!r->other_version) {
-        r->other_version = true;
+    } else if (!r->reading->other_version) {
         complain("this stream was %s: only `tollgate record` and babeltrace2 "
                  "can read it",
                  d->error);
@@ -42,6 +41,15 @@ static void count_discarded(struct reader *r, const struct packet *p)
     *last = p->events_discarded;
 }
 
+static void on_event(struct reader *r, const struct event_view *e)
+{
+    if (e->schema->id == TRACE_ID_run_end)
+        r->reading->ended = true;
+    if (r->ops->event)
+        r->ops->event(r->ctx, e);
+}
+
+/* Whoever wants no events need not be able to decode them. */
 static void on_packet(struct reader *r, const struct item *item)
 {
     struct decoder d;
@@ -50,18 +58,18 @@ static void on_packet(struct reader *r, const struct item *item)
 
     if (r->ops->packet)
         r->ops->packet(r->ctx, item);
-    if (!r->ops->event)
-        return;
     result = decode_begin(&d, item->data, item->size);
-    if (result == DECODE_OK)
+    if (result == DECODE_OK && r->ops->event)
         count_discarded(r, &d.packet);
     while (result == DECODE_OK) {
         result = decode_next(&d, &e);
         if (result == DECODE_OK)
-            r->ops->event(r->ctx, &e);
+            on_event(r, &e);
     }
-    if (result != DECODE_END)
+    if (result != DECODE_END && r->ops->event)
         bad_packet(r, item, &d, result == DECODE_OTHER_VERSION);
+    if (result == DECODE_OTHER_VERSION)
+        r->reading->other_version = true;
 }
 
 static void on_item(struct reader *r, struct stream *s, const struct item *item)
@@ -75,6 +83,7 @@ static void on_item(struct reader *r, struct stream *s, const struct item *item)
         break;
     case ITEM_RUN:
         memset(r->discarded, 0, sizeof(r->discarded));
+        r->reading->ended = false;
         if (r->ops->run)
             r->ops->run(r->ctx);
         break;
@@ -109,7 +118,9 @@ bool read_stream(const char *source, const struct reader_ops *ops, void *ctx,
         on_item(&r, s, &item);
     } while (item.kind != ITEM_END);
 
-    reading->damaged = stream_damaged(s) || r.bad_packets || r.other_version;
+    reading->damaged = stream_damaged(s) || r.bad_packets ||
+                       (ops->event && reading->other_version);
+    reading->name = s->name;
     reading->frames = s->frames;
     if (reading->discarded)
         complain("%s: %llu events were discarded because the ring was full",
@@ -118,4 +129,19 @@ bool read_stream(const char *source, const struct reader_ops *ops, void *ctx,
     stream_close(s);
     free(s);
     return true;
+}
+
+bool reading_whole(const struct reading *reading)
+{
+    if (!reading->frames)
+        complain("%s: nothing of Tollgate in the stream: give the serial.raw "
+                 "of a run, or the line of a machine that boots Tollgate",
+                 reading->name);
+    else if (!reading->ended && !reading->other_version)
+        complain("%s: the stream ends before the run does; `tollgate verdict` "
+                 "says how far it came",
+                 reading->name);
+    else
+        return true;
+    return false;
 }

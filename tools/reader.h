@@ -18,7 +18,10 @@ struct reader_ops {
 };
 
 struct reading {
-    bool damaged; /* frames lost or damaged, packets not decoded to the end */
+    const char *name;   /* of the source */
+    bool damaged;       /* frames lost or damaged, packets not decoded */
+    bool ended;         /* the last run in it came to its end */
+    bool other_version; /* its packets are another schema's */
     u64 frames;
     u64 discarded; /* events that the ring had no room for */
     char last_line[256];
@@ -27,5 +30,9 @@ struct reading {
 /* False: the source cannot be opened (said on stderr). */
 bool read_stream(const char *source, const struct reader_ops *ops, void *ctx,
                  struct reading *reading);
+
+/* Does it hold a run, to the end? Says on stderr what is missing. Of another
+ * version's stream nobody knows. */
+bool reading_whole(const struct reading *reading);
 
 #endif

@@ -18,12 +18,19 @@ static const char help[] =
     "  -o, --output DIR   where to (made if need be; files of an earlier\n"
     "                     recording are replaced)\n"
     "  --console FILE     the console text as well, without terminal control\n"
-    "  --help             this text\n";
+    "  --partial          a stream without a run, or a run without an end, is\n"
+    "                     no error\n"
+    "  --help             this text\n"
+    "\n"
+    "Exit status: 0 a whole run is recorded; 2 wrong use, or it cannot be\n"
+    "written; 3 what there is is recorded, but something is missing or\n"
+    "damaged.\n";
 
-enum { OPT_CONSOLE = 256 };
+enum { OPT_CONSOLE = 256, OPT_PARTIAL };
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"console", required_argument, NULL, OPT_CONSOLE},
+    {"partial", no_argument, NULL, OPT_PARTIAL},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -40,6 +47,7 @@ struct recorder {
     u32 metadata_next;  /* sequence number of the piece that comes next */
     bool other_version; /* the packets' UUID is not this schema's */
     u32 runs;
+    bool partial;
     bool failed; /* said on stderr */
 };
 
@@ -216,12 +224,12 @@ static int record(struct recorder *r, const char *source)
     finish(r, r->console, "the console text");
     if (reading.frames)
         write_metadata(r, &reading);
-    else
-        complain("no frame of Tollgate in the stream: nothing to record");
     free(r->metadata);
     if (r->failed)
         return STATUS_USAGE;
-    return reading.damaged || !reading.frames ? STATUS_ERROR : STATUS_OK;
+    if (!r->partial && !reading_whole(&reading))
+        return STATUS_ERROR;
+    return reading.damaged ? STATUS_ERROR : STATUS_OK;
 }
 
 int cmd_record(int argc, char **argv)
@@ -235,6 +243,8 @@ int cmd_record(int argc, char **argv)
             r.dir = optarg;
         else if (o == OPT_CONSOLE)
             console = optarg;
+        else if (o == OPT_PARTIAL)
+            r.partial = true;
         else
             return o == 'h' ? STATUS_OK : STATUS_USAGE;
     }
