@@ -56,14 +56,25 @@ complete() {
     return $status
 }
 
+# None of the dearest is without a reason.
+explained() {
+    awk '/^\* the/ { on = 1 } /^$/ { on = 0 } on && $3 == "?" {
+            print "bench: " $1 " is among the dearest now: find out why, and" \
+                " write it into whys[] in tools/bench.c"
+            found = 1
+        }
+        END { exit found }' "$SCRATCH/table" >&2
+}
+
 for platform in "${PLATFORMS[@]}"; do
     echo "bench: $platform..." >&2
     measure "$platform"
 done
 status=0
 for platform in "${PLATFORMS[@]}"; do
-    echo "${platform%-tigerlake}=build/run/bench-$platform/serial.raw"
+    echo "$platform=build/run/bench-$platform/serial.raw"
 done | xargs "$TOLLGATE" bench >"$SCRATCH/table" || status=1
 cat "$SCRATCH/table"
 complete || status=1
+explained || status=1
 exit $status

@@ -328,6 +328,24 @@ usage() {
         "$TOLLGATE" verdict --expect
     wants "bench wants to know the platform" 2 "give PLATFORM=SOURCE" \
         "$TOLLGATE" bench "$(stream)"
+# One stream is enough; what nobody has explained yet is no error.
+benchmarks() {
+    local bench
+    bench=$(stream bench)
+    wants "bench takes one platform" 0 \
+        "XSETBV *                      1130 x1" \
+        "$TOLLGATE" bench "bochs=$bench"
+    wants "... and says when it knows no reason" 0 \
+        "XSETBV                 1130  ?" "$TOLLGATE" bench "bochs=$bench"
+    wants "instructions have a multiple of bare" 0 \
+        "  as a multiple of bare        4.0" "$TOLLGATE" bench "bochs=$bench"
+    wants "... cycles have none" 0 \
+        "  as a multiple of bare          -" "$TOLLGATE" bench "qemu=$bench"
+    wants "a long name widens its column" 0 \
+        "XSETBV *                           1130 x1         1130 x1" \
+        "$TOLLGATE" bench "bochs-vmx-tigerlake=$bench" "bochs=$bench"
+}
+
     wants "bench wants a benchmark" 3 "no complete run in mode bench" \
         "$TOLLGATE" bench "bochs=$(stream)"
     wants "metadata" 0 "/* CTF 1.8 */" "$TOLLGATE" schema --metadata
@@ -351,3 +369,4 @@ side_by_side
 damage
 usage
 finish
+benchmarks

@@ -11,6 +11,8 @@
  *   discard      the ring is too small for all events
  *   preflight    no scenario: a preflight that is ready; with fail: not
  *   twice        the machine starts again in the middle of the run
+ *   bench        no scenario: a benchmark, of CPUID and XSETBV
+ *   long         the scenario "one" has a name of 32 characters
  */
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +126,7 @@ static void start(void)
     trace_run_begin(&ring, has("svm") ? VENDOR_SVM : VENDOR_VMX,
                     "Synthetic CPU", 1000000000,
                     has("preflight") ? "preflight"
+                    : has("bench")   ? "bench"
                     : has("select")  ? "one,two"
                                      : "");
 }
@@ -144,16 +147,37 @@ static void preflight(void)
     dump_drain(&dump, &ring, now);
 }
 
+/* The three loops of CPUIDs, and two trips of other scenarios. */
+static void bench(void)
+{
+    start();
+    trace_bench(&ring, "cpuid-bare", 100, 4000, 0, 0);
+    trace_bench(&ring, "cpuid-untraced", 100, 12000, 0, 0);
+    tick(10);
+    trace_vmentry(&ring, PATH_FIRST);
+    round_trip(1);
+    round_trip(2);
+    trace_bench(&ring, "cpuid-traced", 100, 16000, 5200, 5500);
+    round_trip(3);
+    tick(900);
+    trace_vmexit(&ring, EXIT_XSETBV, 55, 0x8001000, 3);
+    tick(230);
+    trace_vmentry(&ring, PATH_ADVANCED);
+    trace_run_end(&ring, 0);
+    dump_drain(&dump, &ring, now);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
     words = argv + 1;
-    if (has("preflight")) {
-        preflight();
+    if (has("preflight") || has("bench")) {
+        (has("bench") ? bench : preflight)();
         return 0;
     }
     start();
-    scenario("one", 100, false);
+    scenario(has("long") ? "one_with_a_name_of_32_characters" : "one", 100,
+             false);
     if (has("twice"))
         start();
     tick(1ull << 40); /* a gap that needs the long header */
