@@ -154,6 +154,24 @@ judging() {
     wants "... and why a kind can have none" 0 \
         "CPUID                none: exits always (SDM 26.1.2)" \
         "$TOLLGATE" verdict --verbose "$(stream)"
+    wants "... also of all of a range, ..." 0 \
+        "CR_WRITE_TRAP        none: SEV-ES guests only" \
+        "$TOLLGATE" verdict --verbose "$(stream svm)"
+    wants "... and of what is not enabled unarmed" 0 \
+        "INVLPGB_ILLEGAL      none: unarmed, INVLPGB is not enabled" \
+        "$TOLLGATE" verdict --verbose "$(stream svm)"
+    wants "one that no scenario of a complete run has is missing" 0 \
+        "RDTSC                none: no scenario" \
+        "$TOLLGATE" verdict --verbose "$(stream)"
+    wants "... of a selection it was not run" 0 \
+        "RDTSC                none: not run here" \
+        "$TOLLGATE" verdict --verbose "$(stream select)"
+    wants "the table is as wide as the longest name" 0 \
+        "two                              CPUID                       0xa" \
+        "$TOLLGATE" verdict "$(stream long)"
+    wants "... its head, too" 0 \
+        "scenario                         kind                       code" \
+        "$TOLLGATE" verdict "$(stream long)"
     wants "a selection has no coverage" 0 "2 pass, 1 skip" \
         "$TOLLGATE" verdict "$(stream select)"
     wants "a failed check fails the run" 1 "rip: want 0x1000 got 0x1002" \
@@ -185,6 +203,8 @@ judging() {
         "$TOLLGATE" verdict --expect "$expect" "$(stream)"
     wants "a missing list is refused" 2 "cannot read" \
         "$TOLLGATE" verdict --expect "$SCRATCH/none" "$(stream)"
+    wants "so is a directory" 2 "cannot read $SCRATCH: Is a directory" \
+        "$TOLLGATE" verdict --expect "$SCRATCH" "$(stream)"
 }
 
 reporting() {
@@ -258,8 +278,8 @@ side_by_side() {
     "$TOLLGATE" verdict --platform part --json "$SCRATCH/part" \
         "$(stream select fail)" >/dev/null 2>&1 || true
     wants "conformance makes a page of runs" 0 "" side_by_side_page "$page"
-    wants "... with what each provoked" 0 "| \`whole\` | SVM | 1 | 2 | 1 | 0 | 0 |" \
-        cat "$page"
+    wants "... with what each provoked" 0 \
+        "| \`whole\` | SVM | 1 | 2 | 1 | 0 | 0 |" cat "$page"
     wants "... and all together" 0 "- AMD-V: 1 of 176 exit codes provoked" \
         cat "$page"
     wants "... with each exit" 0 "| 72h | CPUID | pass |" cat "$page"
@@ -269,6 +289,10 @@ side_by_side() {
         cat "$page"
     wants "conformance needs a file that is JSON" 2 "part2" \
         "$TOLLGATE" conformance "$SCRATCH/part2"
+    echo '{"platform": "x", "scenarios": 3}' >"$SCRATCH/part2"
+    wants "... and that verdict --json wrote" 2 \
+        "part2: no JSON of \`tollgate verdict --json\`" \
+        "$TOLLGATE" conformance "$SCRATCH/json" "$SCRATCH/part2"
 }
 
 side_by_side_page() {
@@ -304,6 +328,24 @@ damage() {
         babeltrace2 "$SCRATCH/rest"
 }
 
+# One stream is enough; what nobody has explained yet is no error.
+benchmarks() {
+    local bench
+    bench=$(stream bench)
+    wants "bench takes one platform" 0 \
+        "XSETBV *                      1130 x1" \
+        "$TOLLGATE" bench "bochs=$bench"
+    wants "... and says when it knows no reason" 0 \
+        "XSETBV                 1130  ?" "$TOLLGATE" bench "bochs=$bench"
+    wants "instructions have a multiple of bare" 0 \
+        "  as a multiple of bare        4.0" "$TOLLGATE" bench "bochs=$bench"
+    wants "... cycles have none" 0 \
+        "  as a multiple of bare          -" "$TOLLGATE" bench "qemu=$bench"
+    wants "a long name widens its column" 0 \
+        "XSETBV *                           1130 x1         1130 x1" \
+        "$TOLLGATE" bench "bochs-vmx-tigerlake=$bench" "bochs=$bench"
+}
+
 full_disk() {
     "$@" >/dev/full
 }
@@ -328,24 +370,6 @@ usage() {
         "$TOLLGATE" verdict --expect
     wants "bench wants to know the platform" 2 "give PLATFORM=SOURCE" \
         "$TOLLGATE" bench "$(stream)"
-# One stream is enough; what nobody has explained yet is no error.
-benchmarks() {
-    local bench
-    bench=$(stream bench)
-    wants "bench takes one platform" 0 \
-        "XSETBV *                      1130 x1" \
-        "$TOLLGATE" bench "bochs=$bench"
-    wants "... and says when it knows no reason" 0 \
-        "XSETBV                 1130  ?" "$TOLLGATE" bench "bochs=$bench"
-    wants "instructions have a multiple of bare" 0 \
-        "  as a multiple of bare        4.0" "$TOLLGATE" bench "bochs=$bench"
-    wants "... cycles have none" 0 \
-        "  as a multiple of bare          -" "$TOLLGATE" bench "qemu=$bench"
-    wants "a long name widens its column" 0 \
-        "XSETBV *                           1130 x1         1130 x1" \
-        "$TOLLGATE" bench "bochs-vmx-tigerlake=$bench" "bochs=$bench"
-}
-
     wants "bench wants a benchmark" 3 "no complete run in mode bench" \
         "$TOLLGATE" bench "bochs=$(stream)"
     wants "metadata" 0 "/* CTF 1.8 */" "$TOLLGATE" schema --metadata
@@ -367,6 +391,6 @@ junit
 preflight
 side_by_side
 damage
+benchmarks
 usage
 finish
-benchmarks

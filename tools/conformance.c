@@ -24,6 +24,16 @@ static const struct option options[] = {
 static json_t *runs[MAX_RUNS];
 static size_t run_count;
 
+/* What the page is made of; `tollgate verdict --json` writes it all. */
+static bool is_verdict(const json_t *run)
+{
+    return json_is_string(json_object_get(run, "platform")) &&
+           json_is_string(json_object_get(run, "vendor")) &&
+           json_is_array(json_object_get(run, "scenarios")) &&
+           json_is_array(json_object_get(run, "exits")) &&
+           json_is_object(json_object_get(run, "summary"));
+}
+
 static const char *text(const json_t *object, const char *key)
 {
     const char *s = json_string_value(json_object_get(object, key));
@@ -276,6 +286,23 @@ static void print_page(void)
     print_scenarios();
 }
 
+/* One more of the runs, from what a file holds. */
+static int load(const char *name)
+{
+    json_error_t error;
+    json_t *run = json_load_file(name, 0, &error);
+
+    if (!run) {
+        complain("%s: %s (line %d)", name, error.text, error.line);
+        return STATUS_USAGE;
+    }
+    runs[run_count++] = run;
+    if (is_verdict(run))
+        return STATUS_OK;
+    complain("%s: no JSON of `tollgate verdict --json`", name);
+    return STATUS_USAGE;
+}
+
 int cmd_conformance(int argc, char **argv)
 {
     int status = STATUS_OK;
@@ -288,17 +315,8 @@ int cmd_conformance(int argc, char **argv)
                  MAX_RUNS);
         return STATUS_USAGE;
     }
-    for (int i = optind; i < argc && status == STATUS_OK; i++) {
-        json_error_t error;
-
-        runs[run_count] = json_load_file(argv[i], 0, &error);
-        if (!runs[run_count]) {
-            complain("%s: %s (line %d)", argv[i], error.text, error.line);
-            status = STATUS_USAGE;
-        } else {
-            run_count++;
-        }
-    }
+    for (int i = optind; i < argc && status == STATUS_OK; i++)
+        status = load(argv[i]);
     if (status == STATUS_OK)
         print_page();
     while (run_count)

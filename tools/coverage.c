@@ -158,6 +158,10 @@ static const char *no_svm_negative(const struct exit_row *row)
         return "without the intercept the CPU freezes (APM 15.14.2)";
     case EXIT_INIT:
         return "without the intercept the CPU is reset (APM 15.13.4)";
+    case EXIT_CR_WRITE_TRAP:
+        return row->svm_uncovered; /* all of its codes */
+    case EXIT_INVLPGB_ILLEGAL:
+        return "unarmed, INVLPGB is not enabled and #UD: see INVLPGB's own";
     default:
         return row->svm_count == 1 && *row->svm_uncovered ? row->svm_uncovered
                                                           : NULL;

@@ -39,18 +39,35 @@ static void put_lines(FILE *f, const char *before, const char *lines)
     }
 }
 
-static void table_row(FILE *f, const char *name, const char *kind, u32 code,
-                      u8 verdict, const char *checks, const char *reason)
+/* The table's first column: as wide as the longest name needs. */
+static int name_width(const struct run *r)
+{
+    size_t width = 20;
+
+    for (u32 i = 0; i < r->count; i++) {
+        size_t length = strlen(r->scenarios[i].name);
+
+        if (length > width && !r->scenarios[i].not_run)
+            width = length;
+    }
+    return (int)width;
+}
+
+static void table_row(FILE *f, int width, const char *name, const char *kind,
+                      u32 code, u8 verdict, const char *checks,
+                      const char *reason)
 {
     char hex[16];
 
     snprintf(hex, sizeof(hex), "0x%x", code);
-    fprintf(f, "%-20s %-20s %10s  %-15s %6s%s%s\n", name, kind, hex,
+    fprintf(f, "%-*s %-20s %10s  %-15s %6s%s%s\n", width, name, kind, hex,
             verdict_name(verdict), checks, *reason ? "  " : "", reason);
 }
 
 static void table_scenarios(FILE *f, const struct report *r)
 {
+    int width = name_width(r->run);
+
     for (u32 i = 0; i < r->run->count; i++) {
         const struct scenario *s = &r->run->scenarios[i];
         char checks[16];
@@ -58,8 +75,8 @@ static void table_scenarios(FILE *f, const struct report *r)
         if (s->not_run)
             continue;
         snprintf(checks, sizeof(checks), "%u", s->checks);
-        table_row(f, s->name, kind_name(s->kind), s->code, s->verdict, checks,
-                  s->reason);
+        table_row(f, width, s->name, kind_name(s->kind), s->code, s->verdict,
+                  checks, s->reason);
         if (r->verbose || s->verdict >= VERDICT_FAIL)
             put_lines(f, "    ", s->failures);
     }
@@ -68,6 +85,7 @@ static void table_scenarios(FILE *f, const struct report *r)
 /* A line for each run of adjacent codes, or for each code. */
 static void table_gaps(FILE *f, const struct report *r)
 {
+    int width = name_width(r->run);
     char name[64];
 
     for (u32 i = 0; i < r->coverage->gap_count; i++) {
@@ -75,7 +93,7 @@ static void table_gaps(FILE *f, const struct report *r)
         u32 step = r->verbose ? 1 : g->count;
 
         for (u32 n = 0; n < g->count; n += step)
-            table_row(f, "-",
+            table_row(f, width, "-",
                       gap_name(g, g->first + n, step, name, sizeof(name)),
                       g->first + n, VERDICT_NOT_COVERED, "-", g->reason);
     }
@@ -103,9 +121,10 @@ static void table_negatives(FILE *f, const struct report *r)
                     s->name, verdict_name(s->verdict), s->checks);
             any = true;
         }
+        if (!any && !why)
+            why = run_complete(r->run) ? "no scenario" : "not run here";
         if (!any)
-            fprintf(f, "%-20s none: %s\n", row->name,
-                    why ? why : "no scenario");
+            fprintf(f, "%-20s none: %s\n", row->name, why);
     }
 }
 
@@ -172,8 +191,8 @@ void report_table(FILE *f, const struct report *r)
     if (run->begun)
         fprintf(f, "%s: %s on %s\n\n", r->platform,
                 schema_value_name(STYLE_vendor, run->vendor) ?: "?", run->cpu);
-    fprintf(f, "%-20s %-20s %10s  %-15s %6s  %s\n", "scenario", "kind", "code",
-            "verdict", "checks", "reason");
+    fprintf(f, "%-*s %-20s %10s  %-15s %6s  %s\n", name_width(run), "scenario",
+            "kind", "code", "verdict", "checks", "reason");
     table_scenarios(f, r);
     if (r->coverage)
         table_gaps(f, r);

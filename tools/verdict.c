@@ -184,6 +184,10 @@ static bool read_expect(struct expect *x, const char *name)
         return false;
     }
     good = expect_read(x, name, f);
+    if (ferror(f)) { /* a directory opens, but cannot be read */
+        complain("cannot read %s: %s", name, strerror(errno));
+        good = false;
+    }
     fclose(f);
     return good;
 }
