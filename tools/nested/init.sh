@@ -54,8 +54,9 @@ trace_kvm() {
     cd /
 }
 
-# OVMF probes for a TPM at 0xFED40000: see make_firmware in run-qemu.sh. Here
-# each look is an exit, and the time lost would be 17 seconds.
+# OVMF probes for a TPM at 0xFED40000: see make_firmware in
+# tools/emulators.sh. Here each look is an exit, and the time lost would be 17
+# seconds.
 make_firmware() {
     local n=$(((0x12c0000 - $(stat -c %s /OVMF.fd)) / 65536))
     head -c 65536 /dev/zero | tr '\000' '\377' >/var/tmp/pad
