@@ -16,11 +16,10 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 BOOT := boot/efi_main.c boot/config.c
 HV := hv/main.c hv/run.c hv/handlers.c hv/handle_cr.c hv/handle_insn.c \
       hv/handle_event.c hv/handle_task.c hv/handle_svm.c hv/handle_vmx.c \
-      hv/preflight.c hv/smm.c \
-      hv/scenario.c hv/judge.c hv/judge_info.c hv/exit.c hv/feature.c \
-      hv/insn.c hv/nested.c hv/guest.c hv/mode.c hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c \
-      hv/desc.c hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c \
-      hv/ap_code.asm \
+      hv/preflight.c hv/smm.c hv/scenario.c hv/judge.c hv/judge_info.c \
+      hv/exit.c hv/feature.c hv/insn.c hv/nested.c hv/guest.c hv/mode.c \
+      hv/entry.c hv/bench.c hv/dumper.c hv/memory.c hv/paging.c hv/desc.c \
+      hv/fault.c hv/vectors.asm hv/simd.asm hv/apic.c hv/ap.c hv/ap_code.asm \
       hv/console.c hv/serial.c hv/format.c hv/lib.c hv/shutdown.c
 SVM := hv/svm/ops.c hv/svm/controls.c hv/svm/exit.c hv/svm/nested.c \
        hv/svm/dump.c hv/svm/rules.c hv/svm/check.c hv/svm/entry.asm
@@ -57,11 +56,11 @@ PE_SECTIONS := .text .reloc .rodata .relro .data .guest.text .guest.rodata \
 ELF := $(B)/tollgate.elf
 EFI := $(B)/esp/EFI/BOOT/BOOTX64.EFI
 
-.PHONY: all deps run preflight nested bench check docs headers format-check \
-        lint clean help
+.PHONY: all deps run preflight nested bench check docs conformance mutate \
+        headers format-check lint clean help
 .DELETE_ON_ERROR:
 
-all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the UEFI image
+all: $(EFI) $(B)/tollgate.asm $(B)/tollgate.sym  ## the image and the host tool
 
 -include tests/unit/tests.mk
 
@@ -118,17 +117,22 @@ $(B)/asm_offsets.inc: hv/asm_offsets.c Makefile
 PLATFORM ?= qemu-svm
 ARGS ?=
 
-# Packages first and the build in a make of its own, which then sees them.
+RUN := ./run-qemu.sh --platform '$(PLATFORM)'
+IMAGE := all $(if $(filter kvm-%,$(PLATFORM)),nested)
+
+# A wrong command line is refused before anything is built. Packages come first
+# and the build in a make of its own, which then sees them.
 deps:  ## installs the Debian packages that `run` needs
+	$(Q)$(RUN) $(ARGS) --check >/dev/null
 	$(Q)tools/deps.sh run $(PLATFORM)
 
 run: deps  ## boots it; PLATFORM=bochs-vmx, ARGS='--scenarios cpuid', ...
-	$(Q)$(MAKE) --no-print-directory all $(if $(filter kvm-%,$(PLATFORM)),nested)
-	$(Q)./run-qemu.sh --platform $(PLATFORM) $(ARGS)
+	$(Q)$(MAKE) --no-print-directory $(IMAGE)
+	$(Q)$(RUN) $(ARGS)
 
 preflight: deps  ## can a guest run there at all? PLATFORM=...
-	$(Q)$(MAKE) --no-print-directory -s all $(if $(filter kvm-%,$(PLATFORM)),nested)
-	$(Q)./run-qemu.sh --platform $(PLATFORM) --mode preflight $(ARGS)
+	$(Q)$(MAKE) --no-print-directory -s $(IMAGE)
+	$(Q)$(RUN) --mode preflight $(ARGS)
 
 nested: $(B)/nested/initramfs.lz4  ## the Linux between, of kvm-svm and kvm-vmx
 

@@ -11,7 +11,7 @@ ROOT=$(cd "$(dirname "$0")" && pwd)
 TOLLGATE=$ROOT/build/tollgate
 
 PLATFORM=qemu-svm CPU='' CPUS='' OUT='' LIMIT='' EXPECT=default
-QUIET='' WITNESS=yes TRANSPORT=com1 MODE='' SETTINGS=''
+QUIET='' WITNESS=yes TRANSPORT=com1 MODE='' SETTINGS='' CHECK=''
 
 usage() {
     cat <<'EOF'
@@ -42,6 +42,7 @@ Boots build/esp on one platform and shows every crossing of the guest.
   --no-expect          compare with nothing
   --no-witness         leave the emulator's own log off (faster benchmarks)
   --quiet              no live trace, only the verdict table
+  --check              run nothing: is this command line right?
   --help
 
 Passed on to the image through tollgate.cfg:
@@ -49,14 +50,18 @@ Passed on to the image through tollgate.cfg:
   --trace CLASSES      event classes: exit,detail,raw,run or all
   --mode MODE          conformance, bench, or preflight: in one line whether
                        a guest can run there, and if not, why
-  --watchdog-ms N      when a guest that does not come back is ended
-  --set KEY=VALUE      any key (transport=e9: port 0xE9, as on the nested
-                       platforms, transport=com1: COM1, as on the others), or
-                       a line that is wrong on purpose
+  --watchdog-ms N      when a guest that does not come back is ended: 1 to
+                       600000 (1000)
+  --set KEY=VALUE      any key, be it one of those above or
+                       order=reverse, order=SEED  of the scenarios; a SEED (0
+                                   to 4294967295) makes a random order
+                       transport=e9, transport=com1  port 0xE9, as on the
+                                   nested platforms, or COM1, as elsewhere
 
 Leaves in DIR: serial.raw, console.log, trace/, verdict.tap, verdict.json,
-verdict.xml (JUnit), witness.log. Exit status: 0 as expected, 1 a scenario failed or a preflight
-is not ready, 2 wrong use, 3 Tollgate's or the environment's fault.
+verdict.xml (JUnit), witness.log. Exit status: 0 as expected, 1 a scenario
+failed or a preflight is not ready, 2 wrong use, 3 Tollgate's or the
+environment's fault.
 EOF
 }
 
@@ -86,8 +91,9 @@ parse() {
         --no-expect) EXPECT='' && shift && continue ;;
         --no-witness) WITNESS='' && shift && continue ;;
         --quiet) QUIET=yes && shift && continue ;;
-        --platform | --cpu | --cpus | --timeout | --out | --expect | --scenarios | \
-            --trace | --mode | --watchdog-ms | --set) ;;
+        --check) CHECK=yes && shift && continue ;;
+        --platform | --cpu | --cpus | --timeout | --out | --expect | \
+            --scenarios | --trace | --mode | --watchdog-ms | --set) ;;
         *) misuse "unknown option '$1'" ;;
         esac
         [ $# -ge 2 ] || misuse "$1 needs a value"
@@ -173,14 +179,14 @@ choose_kvm() {
     PLATFORM=qemu-svm
 }
 
+# shellcheck source=tools/emulators.sh
+. "$ROOT/tools/emulators.sh"
 # shellcheck source=tools/nested/run.sh
 . "$ROOT/tools/nested/run.sh"
 
 need_qemu() {
     need qemu-system-x86_64 qemu-system-x86
     need /usr/share/ovmf/OVMF.fd ovmf
-# shellcheck source=tools/emulators.sh
-. "$ROOT/tools/emulators.sh"
 }
 
 need_bochs() {
@@ -190,20 +196,30 @@ need_bochs() {
     need /usr/share/vgabios/vgabios.bin vgabios
 }
 
+# What the platform needs, and what the command line says about it.
 check_platform() {
+    local needs what
     case $PLATFORM in
-    qemu-svm) need_qemu ;;
-    kvm) need_qemu && choose_kvm ;;
+    qemu-svm) needs=need_qemu ;;
+    kvm) needs="need_qemu choose_kvm" ;;
     bochs-vmx | bochs-vmx-tigerlake | bochs-vmx-arrandale | bochs-vmx-smp | \
-        bochs-svm) need_bochs ;;
-    kvm-svm) need_qemu && need_nested ;;
-    kvm-vmx) need_bochs && need_nested ;;
+        bochs-svm) needs=need_bochs ;;
+    kvm-svm) needs="need_qemu need_nested" ;;
+    kvm-vmx) needs="need_bochs need_nested" ;;
     *) misuse "unknown platform '$PLATFORM': choose qemu-svm, bochs-vmx," \
         "bochs-vmx-tigerlake, bochs-vmx-arrandale, bochs-vmx-smp, bochs-svm," \
         "kvm, kvm-svm or kvm-vmx" ;;
     esac
     [[ ${LIMIT:=$(default_limit)} =~ ^[1-9][0-9]*$ ]] ||
         misuse "--timeout needs a number of seconds, not '$LIMIT'"
+    platform_defaults
+    [ "$EXPECT" = default ] || [ -z "$EXPECT" ] ||
+        { [ -r "$EXPECT" ] && [ ! -d "$EXPECT" ]; } ||
+        misuse "cannot read the expected verdicts in '$EXPECT'"
+    [ -z "$CHECK" ] || exit 0
+    for what in $needs; do
+        $what
+    done
 }
 
 # Two CPUs take Bochs twice as long, hence only what one cannot do. Inside KVM
@@ -246,38 +262,58 @@ choose_expect() {
     if [ "$EXPECT" = default ]; then
         EXPECT=$ROOT/tests/expected/$PLATFORM
         [ -e "$EXPECT" ] && [ -z "$CPU" ] || EXPECT=''
-    elif [ -n "$EXPECT" ] && [ ! -r "$EXPECT" ]; then
-        misuse "cannot read the expected verdicts in '$EXPECT'"
     fi
 }
 
 # --- the run ----------------------------------------------------------------
 
 prepare() {
+    local out=$ROOT/build/run/$PLATFORM
     if [ "$MODE" = preflight ]; then
         QUIET=yes # one line is the whole answer
-        OUT=${OUT:-$ROOT/build/run/preflight-$PLATFORM}
+        out=$ROOT/build/run/preflight-$PLATFORM
     fi
-    OUT=${OUT:-$ROOT/build/run/$PLATFORM}
-    mkdir -p "$OUT"
-    OUT=$(cd "$OUT" && pwd)
-    (cd "$OUT" && rm -rf serial.raw console.log trace verdict.tap \
-        verdict.json verdict.xml witness.log)
-    WORK=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX")
+    make_out "${OUT:-$out}"
+    WORK=$(mktemp -d "${TMPDIR:-/tmp}/tollgate.XXXXXX" 2>/dev/null) ||
+        die "cannot make a scratch directory in ${TMPDIR:-/tmp}: point TMPDIR" \
+            "at a directory that can be written"
     trap cleanup EXIT
     trap 'exit 130' INT TERM
-    cp -r "$ROOT/build/esp" "$WORK/esp"
+    {
+        cp -r "$ROOT/build/esp" "$WORK/esp" &&
+            config >"$WORK/esp/tollgate.cfg" &&
+            mkfifo "$WORK/line" "$WORK/witness"
+    } || die "cannot put the image into $WORK"
+}
+
+# make_out DIR: sets OUT, an empty one for this run alone. The lock is on the
+# directory itself, and the kernel's: it ends with this script and its emulator,
+# however these end. Where the file system has no locks there is none.
+make_out() {
+    local status=0
+    OUT=$({ mkdir -p "$1" && cd "$1" && [ -w . ] && pwd; } 2>/dev/null) ||
+        die "cannot write into '$1': choose another directory with --out"
+    exec 9<"$OUT"
+    flock -n 9 2>/dev/null || status=$?
+    [ $status != 1 ] || die "another run uses $OUT: wait for its end, or" \
+        "choose another directory with --out"
+    (cd "$OUT" && rm -rf serial.raw console.log trace verdict.tap \
+        verdict.json verdict.xml witness.log) ||
+        die "cannot remove what an earlier run left in $OUT"
+}
+
+# tollgate.cfg
+config() {
     case $PLATFORM in
     bochs-*) echo "shutdown = bochs" ;;
     *) echo "shutdown = isa-debug-exit" ;;
-    esac >"$WORK/esp/tollgate.cfg"
+    esac
     case $PLATFORM in
     # Fetching from the APIC-access page, Bochs 2.7 panics (cpu/cpu.cc,
     # prefetch: "getHostMemAddr vetoed direct read").
     bochs-vmx* | kvm-vmx) echo "fatal = apic_fetch" ;;
-    esac >>"$WORK/esp/tollgate.cfg"
-    printf '%s' "$SETTINGS" >>"$WORK/esp/tollgate.cfg"
-    mkfifo "$WORK/line" "$WORK/witness"
+    esac
+    printf '%s' "$SETTINGS"
 }
 
 EMULATOR=''
@@ -293,7 +329,7 @@ cleanup() {
 # A FIFO that the emulator never opened has left its reader waiting for a
 # first writer.
 release_readers() {
-    : <>"$WORK/line" <>"$WORK/witness"
+    [ ! -p "$WORK/witness" ] || : <>"$WORK/line" <>"$WORK/witness"
 }
 
 # Shows the line as it comes; the whole of it stays in serial.raw, even when
@@ -321,9 +357,9 @@ boot() {
         esac
     ) </dev/null >"$WORK/words" 2>&1 &
     EMULATOR=$!
-    show <"$WORK/line" &
+    show <"$WORK/line" 9<&- &
     viewer=$!
-    filter_witness <"$WORK/witness" >"$OUT/witness.log" &
+    filter_witness <"$WORK/witness" >"$OUT/witness.log" 9<&- &
     filter=$!
     STATUS=0
     wait "$EMULATOR" || STATUS=$?
@@ -346,6 +382,13 @@ last_line() {
         tr -cd '[:print:]' | cut -c 1-300
 }
 
+# What the image refused of the configuration that the command line gave it.
+refusal() {
+    sed -nE -e 's/^error: (tollgate\.cfg line .*)/\1/p' \
+        -e 's/^error: (.*: no scenario is called so)$/\1/p' \
+        "$OUT/console.log" | head -n 1
+}
+
 # The verdict decides; a machine that never stopped, or an emulator that
 # crashed, is an error whatever the stream says.
 report() {
@@ -366,6 +409,9 @@ report() {
         die "the emulator died (exit status $STATUS)"
         ;;
     esac
+    if [ "$verdict" = 3 ] && words=$(refusal | grep .); then
+        misuse "$words"
+    fi
     if [ "$verdict" = 3 ] && words=$(emulator_words | grep .); then
         echo "run-qemu.sh: the emulator ended with status $STATUS and said:"
         echo "$words"
@@ -375,7 +421,6 @@ report() {
 
 parse "$@"
 check_platform
-platform_defaults
 need_built
 choose_expect
 prepare

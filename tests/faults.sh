@@ -54,7 +54,7 @@ of_which_it_dies() {
         --scenarios apic_fetch
     wants "... in the midst of the scenario" 3 \
         "last event: hvm:scenario_begin apic_fetch" again apic-fetch
-    wants "a name that no scenario has is not fatal" 3 "no_such_scenario" \
+    wants "a name that no scenario has is not fatal" 2 "no_such_scenario" \
         run bad-fatal --scenarios cpuid --set fatal=no_such_scenario
 }
 
@@ -98,11 +98,11 @@ one_line() {
 }
 
 in_the_configuration() {
-    wants "a bad configuration line is named" 3 "tollgate.cfg line" \
+    wants "a bad configuration line is wrong use" 2 "tollgate.cfg line" \
         run bad-line --set watchdog_ms=soon
-    wants "an unknown key is named" 3 "no_such_key" \
+    wants "an unknown key is named" 2 "no_such_key" \
         run bad-key --set no_such_key=1
-    wants "an unknown scenario is named" 3 "no_such_scenario" \
+    wants "an unknown scenario is named" 2 "no_such_scenario" \
         run bad-scenario --scenarios no_such_scenario
 }
 
@@ -146,6 +146,37 @@ around_it() {
         env PATH="$SCRATCH/bin" /bin/bash run-qemu.sh
 }
 
+# What is wrong is found before anything is built or booted.
+on_the_command_line() {
+    wants "a directory of expected verdicts is refused" 2 \
+        "cannot read the expected verdicts in 'tests/expected'" \
+        ./run-qemu.sh --expect tests/expected
+    wants "make names an unknown platform before it builds" 2 \
+        "unknown platform 'pdp11'" \
+        make B="$SCRATCH/build" run PLATFORM=pdp11
+    wants "... and an unknown option" 2 "unknown option '--fast'" \
+        make B="$SCRATCH/build" run ARGS=--fast
+    wants "... and that a platform is missing" 2 "unknown platform ''" \
+        make B="$SCRATCH/build" preflight PLATFORM=
+    wants "... and has built nothing" 1 "" test -e "$SCRATCH/build"
+}
+
+in_the_file_system() {
+    : >"$SCRATCH/file"
+    wants "a directory that cannot be made is named" 3 \
+        "cannot write into '$SCRATCH/file/run'" \
+        ./run-qemu.sh --out "$SCRATCH/file/run"
+    wants "a wrong TMPDIR is named" 3 \
+        "cannot make a scratch directory in $SCRATCH/none: point TMPDIR" \
+        env TMPDIR="$SCRATCH/none" ./run-qemu.sh --out "$SCRATCH/run"
+    mkdir -p "$SCRATCH/run"
+    wants "a second run does not disturb the first" 3 \
+        "another run uses $SCRATCH/run" \
+        flock "$SCRATCH/run" ./run-qemu.sh --out "$SCRATCH/run"
+}
+
+on_the_command_line
+in_the_file_system
 around_it
 in_the_configuration
 in_the_guest

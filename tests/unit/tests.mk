@@ -10,7 +10,7 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(B)/host/%.o)
 
 XML_INC ?= /usr/include/libxml2
 
-all: $(B)/tollgate  ## and the host tool
+all: $(B)/tollgate
 
 $(B)/tollgate: $(TOOL_OBJ)
 	$(call say,LD,$@)
@@ -52,9 +52,9 @@ verdict_test := trace/ring.c trace/schema.c tools/decode.c tools/render.c \
 trips_test := trace/ring.c trace/schema.c tools/decode.c tools/trips.c \
         tools/command.c hv/exit.c hv/format.c
 UNIT := config_test exit_test feature_test format_test insn_test \
-        scenario_test svm_test schema_test ring_test wire_test dump_test decode_test \
-        text_test stream_test verdict_test vmx_rules_test svm_rules_test \
-        trips_test
+        scenario_test svm_test schema_test ring_test wire_test dump_test \
+        decode_test text_test stream_test verdict_test vmx_rules_test \
+        svm_rules_test trips_test
 
 # Writes synthetic streams for tests/tool.sh.
 mkstream := trace/dump.c trace/ring.c trace/wire.c trace/schema.c \
