@@ -37,22 +37,25 @@ struct why {
     bool decoded;
 };
 static const struct why whys[EXIT_KINDS] = {
-    [EXIT_TASK_SWITCH] = {"all in software: two TSSs, 8 segments"},
+    [EXIT_TASK_SWITCH] = {"all in software: two TSSs, 8 segments", false},
     [EXIT_INVLPG] = {"TLB flush", true},
     [EXIT_SWINT] = {"through the guest's IDT", true},
-    [EXIT_ICEBP] = {"through the guest's IDT, in software"},
+    [EXIT_ICEBP] = {"through the guest's IDT, in software", false},
     [EXIT_CR0_SEL_WRITE] = {"then as CR_WRITE", true},
     [EXIT_CR_WRITE] = {"new mode, TLB flush", true},
-    [EXIT_LMSW] = {"CR0 by mask and shadow, new mode, TLB flush"},
-    [EXIT_CLTS] = {"CR0 by mask and shadow, new mode, TLB flush"},
+    [EXIT_LMSW] = {"CR0 by mask and shadow, new mode, TLB flush", false},
+    [EXIT_CLTS] = {"CR0 by mask and shadow, new mode, TLB flush", false},
     [EXIT_CR_READ] = {"", true},
     [EXIT_DR_WRITE] = {"mode and CPL looked up", true},
     [EXIT_DR_READ] = {"CPL looked up", true},
-    [EXIT_INTERRUPT] = {"taken through the host's IDT, watchdog set again"},
-    [EXIT_EXCEPTION] = {"double faults ruled out, queued for the next entry"},
-    [EXIT_NESTED_FAULT] = {"page mapped, TLB flush"},
-    [EXIT_NESTED_MISCONFIG] = {"tables repaired, page mapped, TLB flush"},
-    [EXIT_APIC_ACCESS] = {"control changed, TLB flush"},
+    [EXIT_INTERRUPT] = {"taken through the host's IDT, watchdog set again",
+                        false},
+    [EXIT_EXCEPTION] = {"double faults ruled out, queued for the next entry",
+                        false},
+    [EXIT_NESTED_FAULT] = {"page mapped, TLB flush", false},
+    [EXIT_NESTED_MISCONFIG] = {"tables repaired, page mapped, TLB flush",
+                               false},
+    [EXIT_APIC_ACCESS] = {"control changed, TLB flush", false},
 };
 
 #define LABEL    24 /* columns of a table's first column, */
