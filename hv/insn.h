@@ -1,7 +1,7 @@
 /*
  * A decoder for the instructions that AMD-V intercepts, and no others: for
  * CPUs that save neither the next RIP (APM 15.7.1) nor decode assists (APM
- * 15.10). Pure: takes bytes, never guest memory; unit-tested on the host.
+ * 15.8). Pure: takes bytes, never guest memory; unit-tested on the host.
  */
 #ifndef HV_INSN_H
 #define HV_INSN_H

@@ -30,7 +30,7 @@ static const struct option options[] = {
 };
 
 /* Why a kind is among the dearest; who makes one dear writes it here.
- * decoded: besides, on AMD-V. Bochs's model has no decode assists (APM 15.10),
+ * decoded: besides, on AMD-V. Bochs's model has no decode assists (APM 15.8),
  * so that what the CPU leaves unsaid is read off the instruction. */
 struct why {
     const char *text;

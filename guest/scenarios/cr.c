@@ -70,6 +70,15 @@ SCENARIO(cr8_read, CR_READ, .item = 8, .arm = {{EXIT_CR_READ, 8}},
          .see = {GPR(R9, EMULATED_CR8)});
 SCENARIO_OF(cr8_read_off, cr8_read, CR_READ, .item = 8, .negative = true,
             .see = {SAME(R9, CR8)});
+/* AMD-V: MOV to and from CR0 with LOCK is CR8's, too (APM 15.21.3). */
+GUEST(cr8_read_lock, AT(cr8_read_lock, 1) ".byte 0xf0, 0x0f, 0x20, 0xc3\n")
+SCENARIO(cr8_read_lock, CR_READ, .item = 8, .vendor = VENDOR_SVM,
+         .needs = {FEAT_ALT_MOV_CR8},
+         .arm = {{EXIT_CR_READ, 8}, {EXIT_CR_READ, 0}},
+         .expect = {{EXIT_CR_READ, 1, .item = 8, .length = 4, .has_info = true,
+                     .info.cr = {.nr = 8, .gpr = RBX},
+                     .raw = {ASSIST_CR(RBX)}}},
+         .see = {GPR(RBX, EMULATED_CR8)});
 
 /* Bit 18 is CR0.AM; reading back does not exit. */
 GUEST(cr0_write, "mov rax, cr0\n"
@@ -404,6 +413,15 @@ SCENARIO(cr8_write, CR_WRITE, .item = 8, .arm = {{EXIT_CR_WRITE, 8}},
          .see = {GPR(RBX, 9), DEVICE(CR8, 9)});
 SCENARIO_OF(cr8_write_off, cr8_write, CR_WRITE, .item = 8, .negative = true,
             .see = {SAME(RBX, CR8), DEVICE(CR8, EMULATED_CR8)});
+GUEST(cr8_write_lock, "mov ebx, 9\n"
+      AT(cr8_write_lock, 1) ".byte 0xf0, 0x0f, 0x22, 0xc3\n")
+SCENARIO(cr8_write_lock, CR_WRITE, .item = 8, .vendor = VENDOR_SVM,
+         .needs = {FEAT_ALT_MOV_CR8},
+         .arm = {{EXIT_CR_WRITE, 8}, {EXIT_CR_WRITE, 0}},
+         .expect = {{EXIT_CR_WRITE, 1, .item = 8, .length = 4, .has_info = true,
+                     .info.cr = {.nr = 8, .gpr = RBX},
+                     .raw = {ASSIST_CR(RBX)}}},
+         .see = {GPR(RBX, 9), DEVICE(CR8, 9)});
 
 /* Privilege comes first, on both. */
 PRIVILEGE_FIRST(cr3_read_cpl3, CR_READ, 3, "mov rbx, cr3\n");

@@ -39,6 +39,7 @@ enum {
 };
 enum {
 #define RULE(id, ...) SVM_RULE_##id,
+#define ONLY(id, ...) RULE(id, )
 #include "hv/svm/rules.def"
 };
 
@@ -61,6 +62,7 @@ SCENARIO_AS(entry_keeps_timer, entry, EXIT_ENTRY_INVALID,
             .before = entry_spoil,
             .expect = {{FAILS_GUEST, .any_rip = true}});
 
+#define ONLY(...)
 #define RULE(id, section, gate, ...)                                           \
     SCENARIO_AS(vmrun_##id, entry, EXIT_ENTRY_INVALID, .vendor = VENDOR_SVM,   \
                 .needs = {FEAT_##gate}, .rule = SVM_RULE_##id + 1,             \

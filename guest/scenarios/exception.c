@@ -228,17 +228,29 @@ SCENARIO_OF(exc_np_in_ud_svm, exc_np_in_ud, EXCEPTION, .item = VECTOR_NP,
                     GPR(R15, 0)});
 
 /* #NP in the delivery of #DE is a double fault, and that is no delivery any
- * more (SDM 28.2.4). */
-#define DOUBLE_FAULT                                                           \
-    .item = VECTOR_DF, .has_info = true,                                       \
-    .info.exception = {.vector = VECTOR_DF, .has_error = true},                \
-    .raw = {RAW(INTERRUPTION_INFO, INFO_ERROR(VECTOR_DF)),                     \
-            RAW(INTERRUPTION_ERROR, 0), RAW(EXITINFO1, 0),                     \
-            RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}
-#define STATE_exc_df
+ * more (SDM 28.2.4, APM 15.7.3). The RIP that its handler finds is undefined
+ * (SDM 6.15, APM 8.2.9), and on AMD-V so are the one in the VMCB and EXITINFO1
+ * (APM 15.12.9). */
+#define SAW_DF                                                                 \
+    SEEN(count, 1), SEEN(vector, VECTOR_DF), SEEN(error, 0), GPR(R15, 0),      \
+        GPR(RCX, 0)
 GUEST(exc_df, GOES_ON_AT_2
               "and byte ptr [rip + guest_idt + 5], 0x7f\n"
               "xor ecx, ecx\n"
               AT(exc_df, 1) "div ecx\n"
               HERE)
-EXCEPTION(exc_df, VECTOR_DF, 0, DOUBLE_FAULT, GPR(RCX, 0));
+SCENARIO(exc_df, EXCEPTION, .item = VECTOR_DF,
+         .arm = {{EXIT_EXCEPTION, VECTOR_DF}},
+         .expect = {{EXIT_EXCEPTION, 1, .vendor = VENDOR_VMX,
+                     .item = VECTOR_DF, .has_info = true,
+                     .info.exception = {.vector = VECTOR_DF,
+                                        .has_error = true},
+                     .raw = {RAW(INTERRUPTION_INFO, INFO_ERROR(VECTOR_DF)),
+                             RAW(INTERRUPTION_ERROR, 0),
+                             RAW_BUT(VECTORING_INFO, 0, ~BIT(31))}},
+                    {EXIT_EXCEPTION, .vendor = VENDOR_SVM, .item = VECTOR_DF,
+                     .any_rip = true,
+                     .raw = {RAW_BUT(EXITINTINFO, 0, ~BIT(31))}}},
+         .see = {SAW_DF});
+SCENARIO_OF(exc_df_off, exc_df, EXCEPTION, .item = VECTOR_DF, .negative = true,
+            .see = {SAW_DF});

@@ -163,10 +163,12 @@ SCENARIO_OF(pushf_off, pushf, PUSHF, .vendor = VENDOR_SVM, .negative = true,
             .see = {SAME(RBX, RFLAGS)});
 
 /* A stack that is not mapped would be #PF: the exit is first. The hook gives
- * the guest its stack back, so that the handler can push. */
+ * the guest its stack back, so that the handler can push or pop. */
 static void stack_again(struct vcpu *v)
 {
-    if (v->exit.kind == EXIT_PUSHF)
+    enum exit_kind kind = (enum exit_kind)v->exit.kind;
+
+    if (kind == EXIT_PUSHF || kind == EXIT_POPF || kind == EXIT_IRET)
         v->ops->set(v, REG_RSP, v->regs.gpr[RBX]);
 }
 
@@ -186,6 +188,14 @@ SCENARIO(popf, POPF, .vendor = VENDOR_SVM, .arm = {{EXIT_POPF}},
          .see = {CHANGED(RFLAGS, ARITHMETIC)});
 SCENARIO_OF(popf_off, popf, POPF, .vendor = VENDOR_SVM, .negative = true,
             .see = {CHANGED(RFLAGS, ARITHMETIC)});
+GUEST(popf_no_stack, "push 0xad7\n"
+                     "mov rbx, rsp\n"
+                     "mov esp, 0x6010\n"
+                     AT(popf_no_stack, 1) "popfq\n"
+                     "mov ebx, 0\n")
+SCENARIO(popf_no_stack, POPF, .vendor = VENDOR_SVM, .arm = {{EXIT_POPF}},
+         .exited = stack_again, .expect = {{EXIT_POPF, 1, .length = 1, QUIET}},
+         .see = {GPR(RBX, 0), CHANGED(RFLAGS, ARITHMETIC)});
 
 /* ---- IRET --------------------------------------------------------------- */
 
@@ -205,6 +215,21 @@ SCENARIO(iret, IRET, .vendor = VENDOR_SVM, .arm = {{EXIT_IRET}},
          .see = {GPR(RBX, 0), CHANGED(RFLAGS, 0x41)});
 SCENARIO_OF(iret_off, iret, IRET, .vendor = VENDOR_SVM, .negative = true,
             .see = {GPR(RBX, 0), CHANGED(RFLAGS, 0x41)});
+GUEST(iret_no_stack, "mov rbx, rsp\n"
+                     "push 0x10\n"
+                     "push rbx\n"
+                     "push 0x243\n"
+                     "push 8\n"
+                     "lea rbx, [rip + 2f]\n"
+                     "push rbx\n"
+                     "mov rbx, rsp\n"
+                     "mov esp, 0x6010\n"
+                     AT(iret_no_stack, 1) "iretq\n"
+                     "ud2\n"
+                     "2: mov ebx, 0\n")
+SCENARIO(iret_no_stack, IRET, .vendor = VENDOR_SVM, .arm = {{EXIT_IRET}},
+         .exited = stack_again, .expect = {{EXIT_IRET, 1, .length = 2, QUIET}},
+         .see = {GPR(RBX, 0), CHANGED(RFLAGS, 0x41)});
 
 /* ---- INT n -------------------------------------------------------------- */
 

@@ -306,6 +306,28 @@ SCENARIO_OF(mwait_unarmed_off, mwait_unarmed, MWAIT_ARMED, .vendor = VENDOR_SVM,
             .negative = true, .before = soon, .arm = {{EXIT_MWAIT_ARMED}},
             .see = {GPR(RCX, 0)});
 
+/* MONITORX and MWAITX check the same intercepts. Without a monitor MWAITX goes
+ * on. */
+GUEST(monitorx, "mov eax, 0x100000\n"
+      "xor ecx, ecx\n"
+      "xor edx, edx\n" AT(monitorx, 1) ".byte 0x0f, 0x01, 0xfa\n")
+SCENARIO(monitorx, MONITOR, .vendor = VENDOR_SVM, .needs = {FEAT_MONITORX},
+         .probe = ACCESS_R, .arm = {{EXIT_MONITOR}},
+         .expect = {{EXIT_MONITOR, 1, .length = 3, .raw = {NO_EVENT}}},
+         .see = {GPR(RAX, GUEST_PROBE), GPR(RCX, 0), GPR(RDX, 0)});
+SCENARIO_OF(monitorx_off, monitorx, MONITOR, .vendor = VENDOR_SVM,
+            .needs = {FEAT_MONITORX}, .negative = true, .probe = ACCESS_R,
+            .see = {GPR(RAX, GUEST_PROBE), GPR(RCX, 0), GPR(RDX, 0)});
+GUEST(mwaitx, "xor eax, eax\n"
+      "xor ecx, ecx\n" AT(mwaitx, 1) ".byte 0x0f, 0x01, 0xfb\n")
+SCENARIO(mwaitx, MWAIT, .vendor = VENDOR_SVM, .needs = {FEAT_MONITORX},
+         .arm = {{EXIT_MWAIT}},
+         .expect = {{EXIT_MWAIT, 1, .length = 3, .raw = {NO_EVENT}}},
+         .see = {GPR(RAX, 0), GPR(RCX, 0)});
+SCENARIO_OF(mwaitx_off, mwaitx, MWAIT, .vendor = VENDOR_SVM,
+            .needs = {FEAT_MONITORX}, .negative = true, .before = soon,
+            .see = {GPR(RAX, 0), GPR(RCX, 0)});
+
 /* ---- idle HLT (15.9) ---------------------------------------------------- */
 
 GUEST(idle_hlt, AT(idle_hlt, 1) "hlt\n")

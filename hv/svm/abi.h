@@ -72,8 +72,10 @@ enum vmexit {
 #define INTERCEPT_CODES (6 * 32) /* codes below this have an intercept bit */
 
 /* v_intr, VMCB offset 060h (Table B-1). */
-#define V_INTR_MASKING BIT(24)
-#define V_NMI_ENABLE   BIT(26) /* 15.21.10 */
+#define V_INTR_MASKING  BIT(24)
+#define V_NMI_ENABLE    BIT(26) /* 15.21.10 */
+#define V_X2AVIC_ENABLE BIT(30) /* 15.29.4.1 */
+#define V_AVIC_ENABLE   BIT(31)
 
 /* TLB_CONTROL, offset 05Ch (15.16.1, Table 15-9). */
 #define TLB_FLUSH_ALL   1 /* all ASIDs: the one that every CPU has */
@@ -84,6 +86,7 @@ enum vmexit {
 
 /* np_enable, offset 090h (Table B-1): more than nested paging. */
 #define NP_ENABLE      BIT(0)
+#define SSS_ENABLE     BIT(4) /* 15.25.14 */
 #define INVLPGB_ENABLE BIT(7) /* the guest has INVLPGB and TLBSYNC */
 
 /* EVENTINJ and EXITINTINFO (15.20). */

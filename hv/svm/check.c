@@ -6,6 +6,8 @@
 
 #include "hv/cpu.h"
 #include "hv/lib.h"
+#include "hv/memory.h"
+#include "hv/msr.h"
 
 static struct svm_state state; /* the copy */
 static union vmcb content;     /* the valid state that was broken */
@@ -40,7 +42,10 @@ static void look(struct vcpu *v)
         cpuid(0x80000008, 0, out);
         state.physical_bits = (u8)out[0];
         state.cr4_allowed = allowed_cr4();
+        state.page = phys(pages_alloc(3));
     }
+    if (state.cr4_allowed & CR4_CET)
+        state.u_cet = rdmsr(MSR_U_CET);
     state.vmcb = *svm_vmcb(v);
 }
 

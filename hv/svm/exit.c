@@ -2,7 +2,7 @@
  * From EXITCODE, EXITINFO1 and EXITINFO2 to struct exit (APM 15.7 to 15.25,
  * Appendix C), one short function per sort of exit.
  *
- * What newer CPUs report (nRIP save 15.7.1, decode assists 15.10), older ones
+ * What newer CPUs report (nRIP save 15.7.1, decode assists 15.8), older ones
  * and QEMU's TCG do not: there hv/insn.c reads it off the instruction.
  */
 #include "hv/svm/svm.h"
@@ -161,7 +161,7 @@ static void decode_npf(struct exit *e, const union vmcb *b)
                                             : ACCESS_R;
 }
 
-/* 15.8.2: the linear address in EXITINFO1 with decode assists. */
+/* 15.8.3: the linear address in EXITINFO1 with decode assists. */
 static void decode_invlpg(struct vcpu *v, const union vmcb *b)
 {
     struct exit *e = &v->exit;

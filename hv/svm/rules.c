@@ -51,6 +51,7 @@ static bool injects(const union vmcb *b, u64 type)
 #define RULE(id, section, gate, field, spoil, must, ok, ...)                   \
     static bool ok_##id(const struct svm_state *s)                             \
     { const union vmcb *b = &s->vmcb; (void)b; return ok; }
+#define ONLY(id, section, field, must, ok) RULE(id, , , , , , ok, )
 #include "hv/svm/rules.def"
 
 #define OF(field)                                                              \
@@ -59,11 +60,15 @@ static bool injects(const union vmcb *b, u64 type)
 #define OR(value)     HOW_OR, value
 #define CLEAR(value)  HOW_CLEAR, value
 #define SET_TOP(less) HOW_TOP, less
+#define PAGE(value)   HOW_PAGE, value
 
 const struct svm_rule svm_rules[SVM_RULES] = {
 #define RULE(id, section, gate, field, spoil, must, ok, ...)                   \
     {{#id, section, #field, must}, ok_##id, {OF(field), spoil},                \
      {__VA_ARGS__}},
+#define ONLY(id, section, field, must, ok)                                     \
+    {{#id, section, #field, must}, ok_##id, {OF(field), HOW_NOTHING, 0},       \
+     {{0, 0, 0, 0}}},
 #include "hv/svm/rules.def"
 };
 /* clang-format on */
@@ -95,6 +100,9 @@ void svm_apply(const struct svm_state *s, union vmcb *b,
         break;
     case HOW_TOP:
         value = BIT(s->physical_bits) - c->value;
+        break;
+    case HOW_PAGE:
+        value = s->page + c->value;
         break;
     }
     memcpy(b->bytes + c->offset, &value, c->size);

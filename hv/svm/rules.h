@@ -12,6 +12,8 @@
 struct svm_state {
     union vmcb vmcb;
     u64 cr4_allowed; /* by CPUID */
+    u64 u_cet;       /* the MSR, 0 where there is none */
+    u64 page;        /* where PAGE() points to: zeroed, three in a row */
     u8 physical_bits;
 };
 
@@ -22,7 +24,7 @@ struct svm_change {
     u64 value;
 };
 
-#define MAX_SETUP 2
+#define MAX_SETUP 5
 
 struct svm_rule {
     struct entry_rule rule; /* first: what the neutral side sees */
@@ -36,11 +38,13 @@ enum svm_how {
     HOW_SET,
     HOW_OR,
     HOW_CLEAR,
-    HOW_TOP, /* the end of the physical address space, less `value` */
+    HOW_TOP,  /* the end of the physical address space, less `value` */
+    HOW_PAGE, /* `value` bytes behind the state's page */
 };
 
 enum {
 #define RULE(id, ...) SVM_RULE_##id,
+#define ONLY(id, ...) RULE(id, )
 #include "hv/svm/rules.def"
     SVM_RULES
 };

@@ -20,6 +20,7 @@ static void valid(struct svm_state *s)
 
     memset(s, 0, sizeof(*s));
     s->physical_bits = 40;
+    s->page = 0x50000;
     s->cr4_allowed = 0xf7ffff | ~0ull << 32;
     b->intercept_misc2 = 1;
     b->iopm_base = 0x10000;
@@ -68,6 +69,8 @@ static void test_each_recipe_breaks_its_rule(void **state)
         struct svm_state s;
         u32 last = n;
 
+        if (r->spoil.how == HOW_NOTHING)
+            continue;
         valid(&s);
         for (u32 i = 0; i < MAX_SETUP; i++)
             svm_apply(&s, &s.vmcb, &r->setup[i]);
@@ -115,6 +118,29 @@ static void test_edges(void **state)
     assert_true(svm_rules[SVM_RULE_ncr3].ok(&s));
 }
 
+/* Those without a recipe. */
+static void test_only(void **state)
+{
+    struct svm_state s;
+    u32 last = SVM_RULES;
+
+    (void)state;
+    valid(&s);
+    s.vmcb.np_enable |= SSS_ENABLE;
+    assert_int_equal(broken(&s, &last), 0);
+    s.vmcb.np_enable = SSS_ENABLE;
+    assert_int_equal(broken(&s, &last), 1);
+    assert_int_equal(last, SVM_RULE_sss);
+
+    valid(&s);
+    s.vmcb.rflags |= RFLAGS_VM;
+    s.vmcb.cr4 |= CR4_CET;
+    assert_int_equal(broken(&s, &last), 0);
+    s.u_cet = 1;
+    assert_int_equal(broken(&s, &last), 1);
+    assert_int_equal(last, SVM_RULE_cet_v86);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_each_recipe_breaks_its_rule),
         cmocka_unit_test(test_rows_have_words),
         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
