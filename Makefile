@@ -28,7 +28,7 @@ VMX := hv/vmx/ops.c hv/vmx/controls.c hv/vmx/exit.c hv/vmx/words.c \
        hv/vmx/check.c hv/vmx/entry.asm
 TRACE := trace/ring.c trace/wire.c trace/schema.c trace/metadata.c trace/dump.c
 SCENARIOS := insn system newer table io bitmap cr dr exception cet debug \
-             pagefault reserved event init inject delivery nested mode \
+             pagefault reserved priority event init inject delivery nested mode \
              mode_exception mode_switch task entry vmx_insn vmx_operand \
              vmx_apic vmx_misc vmx_ept vmx_iret vmx_ve svm_insn svm_misc \
              svm_npf svm_avic demo bench
