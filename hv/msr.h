@@ -92,6 +92,7 @@
 #define EPT_CAP_WB             BIT(14)
 #define EPT_CAP_INVEPT         BIT(20)
 #define EPT_CAP_AD             BIT(21)
+#define EPT_CAP_SSS            BIT(23)
 #define EPT_CAP_INVEPT_SINGLE  BIT(25)
 #define EPT_CAP_INVEPT_ALL     BIT(26)
 #define EPT_CAP_INVVPID        BIT(32)

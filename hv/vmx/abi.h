@@ -58,7 +58,14 @@ enum vmcs_field {
 #define PROC2_XSAVES        BIT(20)
 #define PROC2_MBE           BIT(22)
 #define PROC2_SPP           BIT(23)
+#define PROC2_PT_GPA        BIT(24) /* Intel PT uses guest-physical addresses */
 #define PROC2_USER_WAIT     BIT(26)
+
+/* VMCS_PROC3_CONTROLS, the same section. */
+#define PROC3_HLAT         BIT(1)
+#define PROC3_PAGING_WRITE BIT(2)
+#define PROC3_GUEST_PAGING BIT(3)
+#define PROC3_IPI_VIRTUAL  BIT(4)
 
 /* VMCS_EXIT_CONTROLS, SDM 25.7.1 (VM-Exit Controls). */
 #define EXIT_CTL_SAVE_DEBUG  BIT(2)
@@ -70,8 +77,10 @@ enum vmcs_field {
 #define EXIT_CTL_SAVE_EFER   BIT(20)
 #define EXIT_CTL_LOAD_EFER   BIT(21)
 #define EXIT_CTL_SAVE_TIMER  BIT(22)
+#define EXIT_CTL_CLEAR_RTIT  BIT(25)
 #define EXIT_CTL_LOAD_CET    BIT(28)
 #define EXIT_CTL_LOAD_PKRS   BIT(29)
+#define EXIT_CTL_SECONDARY   BIT(31)
 
 /* VMCS_ENTRY_CONTROLS, SDM 25.8.1 (VM-Entry Controls). */
 #define ENTRY_CTL_LOAD_DEBUG   BIT(2)
@@ -82,7 +91,10 @@ enum vmcs_field {
 #define ENTRY_CTL_LOAD_PAT     BIT(14)
 #define ENTRY_CTL_LOAD_EFER    BIT(15)
 #define ENTRY_CTL_LOAD_BNDCFGS BIT(16)
+#define ENTRY_CTL_LOAD_RTIT    BIT(18)
+#define ENTRY_CTL_LOAD_UINV    BIT(19)
 #define ENTRY_CTL_LOAD_CET     BIT(20)
+#define ENTRY_CTL_LOAD_LBR     BIT(21)
 #define ENTRY_CTL_LOAD_PKRS    BIT(22)
 
 /* A capability MSR of controls, SDM A.3.1: a bit that is 1 in the low half

@@ -52,6 +52,8 @@ static void read_cpu(struct vmx_state *s)
         s->vmfunc = rdmsr(MSR_VMX_VMFUNC);
     if (CONTROL_MAY_BE_1(s->allowed[CONTROL_PROC]) & PROC_TERTIARY)
         s->proc3_allowed = rdmsr(MSR_VMX_PROCBASED_CTLS3);
+    if (CONTROL_MAY_BE_1(s->allowed[CONTROL_EXIT]) & EXIT_CTL_SECONDARY)
+        s->exit2_allowed = rdmsr(MSR_VMX_EXIT_CTLS2);
     s->cr0_fixed0 = rdmsr(MSR_VMX_CR0_FIXED0);
     s->cr0_fixed1 = rdmsr(MSR_VMX_CR0_FIXED1);
     s->cr4_fixed0 = rdmsr(MSR_VMX_CR4_FIXED0);

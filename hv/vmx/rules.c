@@ -10,6 +10,7 @@
 /* How the rows name things. */
 #define F(field)      (s->f[INDEX_##field])
 #define ON(word, bit) (F(word##_CONTROLS) & word##_##bit)
+#define ON3(bit)      (ON(PROC, TERTIARY) && ON(PROC3, bit))
 #define ON_EXIT(bit)  (F(EXIT_CONTROLS) & EXIT_CTL_##bit)
 #define ON_ENTRY(bit) (F(ENTRY_CONTROLS) & ENTRY_CTL_##bit)
 

@@ -25,7 +25,7 @@ struct vmx_state {
 
     /* The CPU: capability MSRs (SDM Appendix A) and address widths. */
     u64 allowed[CONTROLS];
-    u64 proc3_allowed, basic, misc, ept_vpid, vmfunc;
+    u64 proc3_allowed, exit2_allowed, basic, misc, ept_vpid, vmfunc;
     u64 cr0_fixed0, cr0_fixed1, cr4_fixed0, cr4_fixed1;
     u8 physical_bits, linear_bits;
     bool sgx;

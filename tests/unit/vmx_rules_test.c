@@ -29,12 +29,13 @@ static void make_cpu(struct vmx_state *s)
     s->allowed[CONTROL_PIN] = 0x000000ff00000016;
     s->allowed[CONTROL_PROC] = 0xf7fbfffe04006172; /* no MTF */
     s->allowed[CONTROL_PROC2] = 0x07ffffff00000000;
-    s->allowed[CONTROL_EXIT] = 0x31ffffff00036dfb;
+    s->allowed[CONTROL_EXIT] = 0xb3ffffff00036dfb;
     s->allowed[CONTROL_ENTRY] = 0x007fffff000011fb;
     s->basic = REVISION;
     s->misc = 4u << 16 | 7u << 6;
     s->ept_vpid = EPT_CAP_WALK4 | EPT_CAP_WB;
     s->vmfunc = 1;
+    s->proc3_allowed = 0xff;
     s->cr0_fixed0 = CR0_PE | CR0_NE | CR0_PG;
     s->cr0_fixed1 = 0xffffffff;
     s->cr4_fixed0 = CR4_VMXE;
